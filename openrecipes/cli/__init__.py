@@ -1,0 +1,1 @@
+"""Verbs, exit codes, the only printing."""

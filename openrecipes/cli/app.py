@@ -1,0 +1,107 @@
+"""The console script: finds the verb, runs it, and turns what it raises into an exit status."""
+
+import importlib
+import json
+import sys
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from openrecipes import __version__
+from openrecipes.problems import ProblemsError
+
+# Verb, the module that defines it, one line for --help. A module is imported only when its verb runs,
+# so that `--help` costs no more than typer itself.
+VERBS: dict[str, tuple[str, str]] = {
+    "check": ("check", "Lint recipes: schema, layout arithmetic, words, figures."),
+    "show": ("show", "Show one recipe for a person."),
+    "rank": ("rank", "Show the leaderboard."),
+    "data": ("data", "Build, verify and show fixed-length SFT rows."),
+    "render": ("render", "Print the command, or every file a launch would use."),
+    "run": ("run", "Run a recipe: check, rows, render, launch, follow, score, write back."),
+    "steps": ("steps", "Read per-step records from raw logs."),
+    "score": ("score", "Score the steady window of a run."),
+    "model": ("model", "Show a model of the catalogue and its Megatron arguments."),
+    "env": ("env", "Show what is installed and loaded here."),
+}
+
+
+class _LazyVerbs(TyperGroup):
+    """Lists verbs from the table; imports the one that is called."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002  (the base class's signature)
+        return list(VERBS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
+        if cmd_name not in VERBS:
+            return None
+        return TyperCommand(cmd_name, help=VERBS[cmd_name][1])
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        self.commands = {name: TyperCommand(name) for name in VERBS}  # for "Did you mean"
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, (_load(name) if command is not None and name else command), rest
+
+
+def _load(name: str) -> Any:
+    module = importlib.import_module(f"openrecipes.cli.{VERBS[name][0]}")
+    command = typer.main.get_command(module.app)
+    command.name = name
+    return command
+
+
+def _version(value: bool) -> None:  # noqa: FBT001  (typer calls it with the option's value)
+    if value:
+        typer.echo(f"openrecipes {__version__}")
+        raise typer.Exit
+
+
+app = typer.Typer(cls=_LazyVerbs, no_args_is_help=True, add_completion=True, rich_markup_mode="rich")
+
+
+@app.callback(epilog="Start with: openrecipes rank")
+def _root(
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Keep the traceback of a bug.")] = False,
+) -> None:
+    """Reproduce, measure and rank LLM training recipes, from one YAML file each."""
+
+
+def main() -> None:
+    """Run the console script; ends the process."""
+    debug = "--debug" in sys.argv[1:]
+    if debug:
+        # It may stand anywhere; the verbs need not know it.
+        sys.argv = [sys.argv[0], *(word for word in sys.argv[1:] if word != "--debug")]
+    try:
+        app()
+    except ProblemsError as error:
+        _print_problems(error)
+        sys.exit(error.exit_status)
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted\n")
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader (head, less) went away; leave quietly, and keep Python from flushing into nothing.
+        sys.stdout = None
+        sys.exit(141)
+    except Exception as error:
+        if debug:
+            raise
+        sys.stderr.write(
+            f"openrecipes: a bug: {type(error).__name__}: {error}\n"
+            "  mend: run it again with --debug and report the traceback   [bug]\n"
+        )
+        sys.exit(1)
+
+
+def _print_problems(error: ProblemsError) -> None:
+    if "--json" in sys.argv[1:]:
+        documents = [problem.document() for problem in error.problems]
+        sys.stdout.write(json.dumps({"problems": documents}, indent=2, ensure_ascii=False) + "\n")
+    for problem in error.problems:
+        sys.stderr.write(f"{problem}\n")

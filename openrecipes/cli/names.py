@@ -1,0 +1,21 @@
+"""What the words on the command line name: recipes, and the folder they lie in."""
+
+from pathlib import Path
+
+from openrecipes.recipe.library import Library
+from openrecipes.recipe.read import LocatedRecipe, read_recipe
+from openrecipes.shipped import shipped
+
+
+def library() -> Library:
+    """The recipes of the current folder's `recipes/`, else those shipped with the package."""
+    here = Path("recipes")
+    return Library(root=here if here.is_dir() else shipped("recipes"))
+
+
+def recipe_named(name: str) -> LocatedRecipe:
+    """The recipe that a path or a short name means, sound.
+
+    Raises: UsageError if there is none; ProblemsError with all problems if its file is unsound.
+    """
+    return read_recipe(library().find(name))

@@ -1,0 +1,108 @@
+"""A located complaint, and the exceptions that carry complaints up to the command line.
+
+A problem is something that the user must mend. A bug is any other exception.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import ClassVar, Literal, TypedDict
+
+Severity = Literal["error", "warning"]
+
+
+class ProblemDocument(TypedDict):
+    """A problem as `--json` prints it."""
+
+    file: str
+    line: int | None
+    key: str
+    rule: str
+    severity: Severity
+    what: str
+    mend: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Place:
+    """Where something stands: a file as the user named it, a line from 1, a dotted key; each may be unknown."""
+
+    file: str = ""
+    line: int | None = None
+    key: str = ""
+
+    def __str__(self) -> str:
+        parts = [self.file, "" if self.line is None else str(self.line), self.key]
+        return ":".join(part for part in parts if part)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Problem:
+    """What is wrong, where, and what to change. `what` holds the user's own values as written."""
+
+    place: Place
+    rule: str
+    what: str
+    mend: str
+    severity: Severity = "error"
+
+    def __str__(self) -> str:
+        where = f"{self.place}: " if str(self.place) else ""
+        warning = "warning: " if self.severity == "warning" else ""
+        return f"{where}{warning}{self.what}\n  mend: {self.mend}   [{self.rule}]"
+
+    def document(self) -> ProblemDocument:
+        """The problem as plain data, for `--json`."""
+        return {
+            "file": self.place.file,
+            "line": self.place.line,
+            "key": self.place.key,
+            "rule": self.rule,
+            "severity": self.severity,
+            "what": self.what,
+            "mend": self.mend,
+        }
+
+
+def in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """Problems by file, then line (none first), then key; equal ones once."""
+    unique = dict.fromkeys(problems)
+    return tuple(sorted(unique, key=lambda p: (p.place.file, p.place.line or 0, p.place.key, p.rule, p.what)))
+
+
+def errors_in(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """Only the errors, in the given order."""
+    return tuple(problem for problem in problems if problem.severity == "error")
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that `name` most likely meant, or None."""
+    matches = get_close_matches(name, list(known), n=1, cutoff=0.6)
+    return matches[0] if matches else None
+
+
+class ProblemsError(Exception):
+    """Ends a verb with problems that the user must mend."""
+
+    exit_status: ClassVar[int] = 1
+
+    def __init__(self, *problems: Problem) -> None:
+        super().__init__("\n".join(str(problem) for problem in problems))
+        self.problems = problems
+
+
+class UsageError(ProblemsError):
+    """The call itself is wrong: an unknown name, options that exclude each other, a file that cannot be read."""
+
+    exit_status = 2
+
+
+class OutsideError(ProblemsError):
+    """An outside program or service failed."""
+
+    exit_status = 3
+
+
+def unreadable(file: str, reason: str, mend: str = "name a file that exists and that you may read") -> UsageError:
+    """The error for an input file that is missing or cannot be read."""
+    return UsageError(Problem(place=Place(file=file), rule="file-readable", what=reason, mend=mend))

@@ -1,0 +1,1 @@
+"""What a recipe says: models, reading, canonical text."""

@@ -1,0 +1,1 @@
+"""How fast: the steady-state window's figures."""

@@ -1,0 +1,1 @@
+"""Where to run: scripts, starting, following."""
