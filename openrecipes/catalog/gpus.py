@@ -1,0 +1,84 @@
+"""GPUs: memory, peak, interconnect and the instances that hold them, read from gpus.yaml."""
+
+from functools import lru_cache
+from typing import Literal
+
+from pydantic import Field
+
+from openrecipes.catalog.data_files import CatalogData, read_catalog_file
+from openrecipes.catalog.facts import Fact
+from openrecipes.problems import Place, Problem, UsageError, nearest
+
+
+class Instance(CatalogData):
+    """A machine that can be rented or bought with this GPU in it."""
+
+    name: str = Field(description="The name as recipes write it, provider first: `AWS p5en.48xlarge`.")
+    gpus: Fact[int] = Field(description="GPUs in one instance.")
+    network: Fact[str] = Field(description="Network between instances, with its kind.")
+    network_gbit_per_s: Fact[int] = Field(description="Network bandwidth of one instance in gigabits a second.")
+
+
+class Gpu(CatalogData):
+    """One kind of accelerator; `CPU` stands for runs without one, where a recipe's count means ranks."""
+
+    name: str = Field(description="The name as a recipe's gpu.type writes it.")
+    kind: Literal["gpu", "cpu"] = Field(description="`cpu` has no peak, no memory bound and no price.")
+    memory_gb: Fact[int] | None = Field(description="Memory as the vendor states it, in units of 10^9 bytes.")
+    memory_mib: Fact[int] | None = Field(description="Memory as nvidia-smi prints memory.total, in MiB.")
+    peak_flops_per_s: Fact[float] | None = Field(description="Dense BF16 peak, FLOP/s; the denominator of MFU.")
+    memory_bandwidth_bytes_per_s: Fact[float] | None = Field(description="Memory bandwidth as stated, bytes/s.")
+    interconnect: Fact[str] | None = Field(description="Links between the GPUs of a node.")
+    interconnect_gb_per_s: Fact[int] | None = Field(
+        description="Bandwidth of those links a GPU and direction, in units of 10^9 bytes a second."
+    )
+    per_node: Fact[int] | None = Field(description="GPUs that share one node's links.")
+    instances: tuple[Instance, ...] = Field(description="Known machines with this GPU.")
+
+    @property
+    def usable_memory_gib(self) -> float | None:
+        """Memory that software can see, GiB: memory_mib / 1024. This decides whether a layout fits."""
+        return None if self.memory_mib is None else self.memory_mib.value / 1024
+
+
+class _GpuFile(CatalogData):
+    gpus: tuple[Gpu, ...]
+
+
+@lru_cache(maxsize=1)
+def all_gpus() -> tuple[Gpu, ...]:
+    """Every GPU of the catalogue, in file order."""
+    return read_catalog_file("gpus.yaml", _GpuFile).gpus
+
+
+def gpu(name: str) -> Gpu:
+    """The GPU of this name.
+
+    Raises: UsageError naming the nearest known one.
+    """
+    known = {entry.name: entry for entry in all_gpus()}
+    if name in known:
+        return known[name]
+    close = nearest(name, known)
+    raise UsageError(
+        Problem(
+            place=Place(key="gpu.type"),
+            rule="gpu-known",
+            what=f"{name} is not in the catalogue of GPUs",
+            mend=f"use {close}" if close else f"use one of {', '.join(known)}, or add it to catalog/gpus.yaml",
+        )
+    )
+
+
+def find_gpu(name: str) -> Gpu | None:
+    """The GPU of this name, or None."""
+    return next((entry for entry in all_gpus() if entry.name == name), None)
+
+
+def find_instance(name: str) -> tuple[Gpu, Instance] | None:
+    """The instance of this name with its GPU, or None."""
+    for entry in all_gpus():
+        for instance in entry.instances:
+            if instance.name == name:
+                return entry, instance
+    return None

@@ -1,0 +1,86 @@
+"""What a model consists of: its tensors, its layers and the trainer arguments that describe it."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from math import prod
+from typing import Literal
+
+
+class Role(StrEnum):
+    """What a tensor is for; parallelism and memory treat each role alike."""
+
+    EMBEDDING = "embedding"
+    NORM = "norm"
+    ATTENTION = "attention"
+    LINEAR_ATTENTION = "linear attention"
+    DENSE_MLP = "dense MLP"
+    ROUTER = "router"
+    ROUTED_EXPERT = "routed expert"
+    SHARED_EXPERT = "shared expert"
+    OUTPUT = "output"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tensor:
+    """One kind of weight: equal tensors of every layer (and expert) that has it.
+
+    `name` is the one in the Hugging Face checkpoint, with `*` for layer and expert numbers.
+    """
+
+    name: str
+    role: Role
+    shape: tuple[int, ...]
+    layers: tuple[int, ...]  # which decoder layers hold it, from 0; empty outside the layers
+    copies: int  # equal tensors in one layer: the experts, or 1
+    used_copies: int  # how many of them one token multiplies with; 0: not counted as active
+    why_not_active: str  # empty where counted
+
+    @property
+    def count(self) -> int:
+        """Parameters in all copies in all layers."""
+        return prod(self.shape) * self.copies * (len(self.layers) or 1)
+
+    @property
+    def active_count(self) -> int:
+        """Parameters that one token uses, by the rule of active_params."""
+        return prod(self.shape) * self.used_copies * (len(self.layers) or 1)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Layer:
+    """What one decoder layer is made of."""
+
+    mixer: Literal["full_attention", "linear_attention", "latent_attention"]
+    mlp: Literal["dense", "moe"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ModelArgument:
+    """One Megatron argument that describes the model, and which config field or rule it comes from."""
+
+    flag: str
+    values: tuple[str, ...]
+    origin: str
+
+    @property
+    def argv(self) -> tuple[str, ...]:
+        """Flag and values as separate items."""
+        return (self.flag, *self.values)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Shape:
+    """The sizes that layouts and memory depend on; None where the model has no such part."""
+
+    hidden_size: int
+    vocab_size: int
+    layers: tuple[Layer, ...]
+    num_attention_heads: int
+    num_query_groups: int
+    head_dim: int
+    ffn_hidden_size: int | None
+    num_experts: int | None
+    experts_per_token: int | None
+    moe_ffn_hidden_size: int | None
+    shared_expert_ffn_hidden_size: int | None
+    tied_embeddings: bool

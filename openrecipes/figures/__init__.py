@@ -1,0 +1,1 @@
+"""The published figures, each formula once: throughput, MFU, cost, GPU-hours."""

@@ -1,0 +1,1 @@
+"""Parallel layouts as arithmetic: degrees, what divides what, and the label."""
