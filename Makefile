@@ -1,0 +1,61 @@
+# Every target makes its own .venv. Variables: PYTHON (3.11 or newer), TORCH_INDEX (an index with CPU
+# wheels of PyTorch, where the default one has only the CUDA build), PIP_FLAGS.
+PYTHON ?= python3
+TORCH_INDEX ?=
+PIP_FLAGS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install $(PIP_FLAGS) -c constraints.txt
+RUN_DIR ?=
+
+.PHONY: demo test lint fmt bench docs schema clean
+
+demo: $(VENV)/.smoke
+	@$(BIN)/openrecipes run qwen3.5-moe-mini/cpu/smoke-dp2 $(if $(RUN_DIR),--run-dir $(RUN_DIR))
+
+test: $(VENV)/.dev $(VENV)/.smoke lint
+	@$(BIN)/python -m pytest $(PYTEST_FLAGS)
+
+lint: $(VENV)/.dev
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
+
+fmt: $(VENV)/.dev
+	@$(BIN)/ruff check --fix . ; $(BIN)/ruff format .
+
+bench: $(VENV)/.dev
+	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+docs: $(VENV)/.dev
+	@$(BIN)/python docs/generate.py
+
+schema: docs
+
+clean:
+	rm -rf $(VENV)
+
+# venv needs ensurepip, which some distributions package apart; virtualenv from pip does without.
+$(VENV)/.made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Python 3.11 or newer is needed; name one: make PYTHON=python3.12 …" >&2; exit 2; }
+	@echo "making $(VENV)"
+	@$(PYTHON) -m venv $(VENV) 2>/dev/null || \
+	  { rm -rf $(VENV); t=$$(mktemp -d); $(PYTHON) -m pip install --quiet --target $$t virtualenv && \
+	    PYTHONPATH=$$t $(PYTHON) -m virtualenv --quiet $(VENV); s=$$?; rm -rf $$t; exit $$s; }
+	@touch $@
+
+$(VENV)/.core: $(VENV)/.made pyproject.toml constraints.txt
+	@echo "installing openrecipes"
+	@$(PIP) --editable .
+	@touch $@
+
+$(VENV)/.smoke: $(VENV)/.core
+	@echo "installing the smoke trainer's torch and transformers (large where the index has only the CUDA build)"
+	@$(if $(TORCH_INDEX),$(PIP) --index-url $(TORCH_INDEX) torch,:)
+	@$(PIP) --editable '.[smoke]'
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.core
+	@echo "installing the development tools"
+	@$(PIP) --editable '.[dev]'
+	@touch $@
