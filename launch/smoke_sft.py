@@ -130,6 +130,8 @@ def row_from_bytes(tokens: bytes, mask: bytes, *, where: str, row_tokens: int | 
 def open_rows(args: argparse.Namespace) -> Any:
     """The parquet file of the rows, found to have the columns and the number of rows that the run needs."""
     path = args.prompt_data
+    if not path.is_file():
+        fail(f"--prompt-data {path}: no such file")
     try:
         parquet = pyarrow.parquet.ParquetFile(path)
     except (OSError, pyarrow.ArrowInvalid) as problem:
@@ -146,10 +148,10 @@ def open_rows(args: argparse.Namespace) -> Any:
     return parquet
 
 
-def rows(args: argparse.Namespace, vocab_size: int) -> Iterator[Row]:
-    """The rows of `--prompt-data` in file order, read as they are asked for."""
+def rows(args: argparse.Namespace, parquet: Any, vocab_size: int) -> Iterator[Row]:
+    """The rows of the file in its order, read as they are asked for."""
     row_tokens, index = args.seq_length, 0
-    for batch in open_rows(args).iter_batches(args.rollout_batch_size, columns=[args.metadata_key]):
+    for batch in parquet.iter_batches(args.rollout_batch_size, columns=[args.metadata_key]):
         for stored in batch.column(0).to_pylist():
             where = f"{args.prompt_data} row {index}"
             pair = [(stored or {}).get(key) for key in (TOKENS, MASK)]
@@ -327,12 +329,10 @@ def end_with_launcher() -> None:
 
 def join_ranks(args: argparse.Namespace) -> torch.device:
     """The device of this rank, with the process group open where there are several ranks."""
-    device = torch.device("cpu")
+    device = torch.device(args.device, LOCAL_RANK if args.device == "cuda" else None)
     if args.device == "cuda":
-        seen = torch.cuda.device_count()
-        if seen <= LOCAL_RANK:
-            fail(f"--device cuda: {RANKS} ranks, but {seen} GPUs can be seen")
-        device = torch.device("cuda", LOCAL_RANK)
+        if torch.cuda.device_count() <= LOCAL_RANK:
+            fail(f"--device cuda: {RANKS} ranks, but {torch.cuda.device_count()} GPUs can be seen")
         torch.cuda.set_device(device)
     else:
         torch.use_deterministic_algorithms(mode=True)
@@ -340,7 +340,7 @@ def join_ranks(args: argparse.Namespace) -> torch.device:
     if RANKS > 1:
         loopback = [name for _, name in socket.if_nameindex() if name in ("lo", "lo0")]
         if loopback and os.environ.get("LOCAL_WORLD_SIZE") == str(RANKS):
-            os.environ.setdefault("GLOO_SOCKET_IFNAME", loopback[0])  # a laptop's own name may not resolve
+            os.environ.setdefault("GLOO_SOCKET_IFNAME", loopback[0])  # a host's own name may not resolve
         dist.init_process_group("nccl" if args.device == "cuda" else "gloo")
     return device
 
@@ -366,8 +366,8 @@ def introduce(args: argparse.Namespace, trainer: Trainer) -> None:
     edges = {model.get_input_embeddings().weight, model.get_output_embeddings().weight}
     count, outer = len(trainer.gradients), sum(weight.numel() for weight in edges)
     print(f" > number of parameters on (tensor, pipeline) model parallel rank (0, 0): {count}", flush=True)
-    inner, kind = count - outer, model.config.model_type
-    logger.info("model: %s, random weights, %d parameters besides %d of embedding and head", kind, inner, outer)
+    sizes = f"{count - outer} parameters besides {outer} of embedding and head"
+    logger.info("model: %s, random weights, %s", model.config.model_type, sizes)
     versions = f"python {platform.python_version()}, torch {torch.__version__}"
     versions += f", transformers {transformers.__version__}, pyarrow {pyarrow.__version__}"
     where = torch.cuda.get_device_name() if trainer.device.type == "cuda" else platform.machine()
@@ -386,9 +386,8 @@ def main() -> None:
         transformers.logging.set_verbosity_error()
     args = parse()
     config = model_config(args.hf_checkpoint)
-    source = rows(args, config.vocab_size)
-    device = join_ranks(args)
-    trainer = Trainer(args, config, device)
+    source = rows(args, open_rows(args), config.vocab_size)
+    trainer = Trainer(args, config, join_ranks(args))
     if RANK == 0:
         introduce(args, trainer)
     train(args, trainer, source)
