@@ -36,9 +36,14 @@ class Tensor:
     why_not_active: str  # empty where counted
 
     @property
+    def number(self) -> int:
+        """Equal tensors in the whole model."""
+        return self.copies * (len(self.layers) or 1)
+
+    @property
     def count(self) -> int:
-        """Parameters in all copies in all layers."""
-        return prod(self.shape) * self.copies * (len(self.layers) or 1)
+        """Parameters in all of them."""
+        return prod(self.shape) * self.number
 
     @property
     def active_count(self) -> int:

@@ -70,6 +70,10 @@ class Model:
         """
         return sum(tensor.active_count for tensor in self.tensors)
 
+    def parameter_table(self) -> tuple[Tensor, ...]:
+        """The rows behind params and active_params: name, shape, count, active_count, why_not_active."""
+        return self.tensors
+
     @property
     def shape(self) -> Shape:
         """The sizes that layouts and memory depend on."""

@@ -3,6 +3,7 @@
 from typing import Annotated, Literal
 
 from pydantic import Field
+from pydantic_core import PydanticCustomError
 
 from openrecipes.catalog.data_files import CatalogData
 
@@ -11,6 +12,31 @@ Width = Annotated[int, Field(gt=0, le=10_000_000)]
 Heads = Annotated[int, Field(gt=0, le=1_000_000)]
 LayerCount = Annotated[int, Field(gt=0, le=10_000)]
 ExpertCount = Annotated[int, Field(gt=0, le=100_000)]
+
+
+def require_divides(config: CatalogData, whole: str, part: str) -> None:
+    """Refuses a config in which the field `part` does not divide the field `whole`."""
+    if getattr(config, whole) % getattr(config, part):
+        raise disagreement(config, whole, part, "does not divide by")
+
+
+def require_at_most(config: CatalogData, small: str, large: str) -> None:
+    """Refuses a config in which the field `small` exceeds the field `large`."""
+    if getattr(config, small) > getattr(config, large):
+        raise disagreement(config, small, large, "exceeds")
+
+
+def require_length(config: CatalogData, items: str, count: str) -> None:
+    """Refuses a config in which the list `items` has not `count` items."""
+    if len(getattr(config, items)) != getattr(config, count):
+        what = f"{len(getattr(config, items))} items, but {count} is {getattr(config, count)}"
+        raise PydanticCustomError("fields_disagree", "{what}", {"field": items, "what": what})
+
+
+def disagreement(config: CatalogData, field: str, other: str, relation: str) -> PydanticCustomError:
+    """The error that names two fields, their values and what is wrong between them."""
+    what = f"{getattr(config, field)} {relation} {other} {getattr(config, other)}"
+    return PydanticCustomError("fields_disagree", "{what}", {"field": field, "what": what})
 
 
 class Rope(CatalogData):

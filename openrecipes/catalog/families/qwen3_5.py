@@ -1,8 +1,10 @@
 """Qwen3.5: gated delta net between gated full attention; a dense MLP, or routed experts beside a shared one."""
 
-from pydantic import Field
+from typing import Self
 
-from openrecipes.catalog.families import blocks, flags
+from pydantic import Field, model_validator
+
+from openrecipes.catalog.families import blocks, fields, flags
 from openrecipes.catalog.families.family import Family
 from openrecipes.catalog.families.fields import (
     GatedDeltaNetFields,
@@ -20,11 +22,23 @@ _SPEC = ("slime_plugins.models.qwen3_5", "get_qwen3_5_spec")
 class _Qwen35Config(TextConfig, GroupedQueryFields, GatedDeltaNetFields):
     rope_parameters: Rope = Field(description="Rotary position embedding of the full-attention layers.")
 
+    @model_validator(mode="after")
+    def _fields_agree(self) -> Self:
+        fields.require_divides(self, "num_attention_heads", "num_key_value_heads")
+        fields.require_divides(self, "linear_num_value_heads", "linear_num_key_heads")
+        fields.require_length(self, "layer_types", "num_hidden_layers")
+        return self
+
 
 class Qwen35MoeConfig(_Qwen35Config, RoutedExpertFields):
     """Text config of model type qwen3_5_moe_text."""
 
     shared_expert_intermediate_size: Width = Field(description="Inner width of the shared expert.")
+
+    @model_validator(mode="after")
+    def _experts_agree(self) -> Self:
+        fields.require_at_most(self, "num_experts_per_tok", "num_experts")
+        return self
 
 
 class Qwen35DenseConfig(_Qwen35Config):

@@ -1,0 +1,79 @@
+"""`model show M`."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from openrecipes import units
+from openrecipes.catalog.model_document import ModelDocument, model_document
+from openrecipes.catalog.models import model
+from openrecipes.cli import output
+
+app = typer.Typer(add_completion=False, no_args_is_help=True)
+
+
+@app.callback()
+def _root() -> None:
+    """Show a model of the catalogue: parameters, active parameters, Megatron arguments, and where each is from."""
+
+
+@app.command()
+def show(
+    name: Annotated[str, typer.Argument(metavar="MODEL", help="The model's name in the catalogue.")],
+    *,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Show a model: parameters, active parameters and Megatron arguments, with the origin of every value.
+
+    Example: openrecipes model show Qwen3.5-397B-A17B
+    """
+    document = model_document(model(name))
+    output.result(document, as_json=json, text=_page(document))
+
+
+def _page(document: ModelDocument) -> str:
+    revision = f" at {document['revision']}" if document["revision"] else ""
+    return "\n".join(
+        (
+            document["model"],
+            f"{units.thousands(document['params'])} parameters ({document['family']})",
+            f"{units.thousands(document['active_params'])} active parameters a token: the weights of two or more "
+            "dimensions that a token is multiplied with",
+            f"from {document['source']}{revision}, read {document['retrieved']}",
+            *(f"not counted: {part}" for part in document["not_counted"]),
+            "",
+            *_tensors(document),
+            "",
+            *_arguments(document),
+        )
+    )
+
+
+def _tensors(document: ModelDocument) -> tuple[str, ...]:
+    rows = [("weight", "shape", "each", "parameters", "active")]
+    for row in document["tensors"]:
+        name = row["name"].removeprefix("model.").removesuffix(".weight")
+        active = units.thousands(row["active_params"]) if row["active_params"] else "-"
+        shape, each = " x ".join(map(str, row["shape"])), f"x {units.thousands(row['each'])}"
+        rows.append((name, shape, each, units.thousands(row["params"]), active))
+    return _columns(rows, right=(2, 3, 4))
+
+
+def _arguments(document: ModelDocument) -> tuple[str, ...]:
+    rows = [("Megatron argument", "value", "from")]
+    rows.extend((row["flag"], row["value"] or "", row["from"]) for row in document["origin"])
+    return _columns(rows)
+
+
+def _columns(rows: Sequence[tuple[str, ...]], right: tuple[int, ...] = ()) -> tuple[str, ...]:
+    """Lines of aligned columns, never cut: figures must survive a narrow terminal or a pipe."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        cells = (
+            cell.rjust(width) if column in right else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        lines.append("  ".join(cells).rstrip())
+    return tuple(lines)
