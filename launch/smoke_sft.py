@@ -288,9 +288,9 @@ def say_batch(rollout: int, batch: list[Row], fetch_s: float) -> None:
     record = {f"{key}/mean": statistics.fmean(supervised), f"{key}/median": statistics.median(supervised)}
     record |= {f"{key}/max": max(supervised), f"{key}/min": min(supervised), "perf/rollout_time": fetch_s}
     logger.info("perf %d: %s", rollout, record)
-    name, first, length = f"batch {rollout}" if rollout else "first batch", rollout * len(batch), len(batch[0].tokens)
+    first, length = rollout * len(batch), len(batch[0].tokens)
     span = f"rows {first} to {first + len(batch) - 1}, {length} tokens each"
-    logger.info("%s: %s, sha256 %s", name, span, fingerprint(batch))
+    logger.info("batch %d: %s, sha256 %s", rollout, span, fingerprint(batch))
     tail = statistics.fmean(length - int(row.targets.nonzero()[0, 0]) for row in batch)
     logger.info("rollout %d: %s", rollout, {"rollout/response_lengths": tail, "rollout/total_lengths": float(length)})
 
