@@ -1,0 +1,38 @@
+"""The steps of a log that is still being written."""
+
+from openrecipes.logs import detect
+from openrecipes.logs.step import StepRecord
+from openrecipes.logs.stream import LogStream
+
+
+class LogFollower:
+    """Feed it the log's bytes as they come; each call answers with the steps that these bytes completed.
+
+    A step is told once. One whose line is not complete yet waits for the bytes that complete it.
+    """
+
+    def __init__(self, *, format: str | None = None, file: str = "-") -> None:  # noqa: A002
+        self._fresh: list[StepRecord] = []
+        self._stream = LogStream(file, detect.readers(format), self._fresh.append)
+
+    @property
+    def format(self) -> str | None:
+        """The format of the steps so far, or None before the first."""
+        best = self._stream.best
+        return best.reader.name if best.steps else None
+
+    def feed(self, data: bytes) -> list[StepRecord]:
+        """Steps that `data` completed, in the log's order."""
+        if data:
+            self._stream.feed(data)
+        return self._drain()
+
+    def close(self) -> list[StepRecord]:
+        """Steps still waiting when the log ends: a last line without its end, a step whose timing never came."""
+        self._stream.close()
+        return self._drain()
+
+    def _drain(self) -> list[StepRecord]:
+        fresh = list(self._fresh)
+        self._fresh.clear()
+        return fresh

@@ -1,0 +1,87 @@
+"""What a reader of one log format gives, and the marks by which the scan finds its records."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from openrecipes.logs.step import StepRecord
+from openrecipes.problems import Problem
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Part:
+    """One record found in a text, not yet placed: `start` and `end` are offsets into that text."""
+
+    kind: str
+    index: int | None
+    values: Mapping[str, float | str]
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Finding:
+    """What a text holds of one format.
+
+    `open_at`: a record begins there and the text ends before the record does. `may_go_on`: the last record is
+    whole as it stands, but the next line may belong to it. `broken`: records that begin and cannot be read.
+    `fragment`: the text holds the tail of a record that begins earlier.
+    """
+
+    parts: tuple[Part, ...] = ()
+    open_at: int | None = None
+    may_go_on: bool = False
+    broken: tuple[Part, ...] = ()
+    fragment: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Spot:
+    """Where a part stands: file, line from 1, who wrote the line ("" if unsaid), the log's own time there."""
+
+    file: str
+    line: int
+    writer: str = ""
+    timestamp_s: float | None = None
+
+
+class Reader(Protocol):
+    """One log format. `find` looks at a text and remembers nothing; `take` and `finish` turn parts into steps."""
+
+    name: str
+    needles: tuple[bytes, ...]
+    """Each record, even a wrapped one, holds at least one of these on one line."""
+    sure_needles: tuple[bytes, ...]
+    """Fewer and longer ones, for logs whose records are whole lines."""
+    problems: list[Problem]
+
+    def find(self, text: str) -> Finding:
+        """What the text holds."""
+
+    def take(self, part: Part, spot: Spot) -> Iterable[StepRecord]:
+        """The steps that this part completes, in the log's order."""
+
+    def knows(self, text: str) -> bool:
+        """Whether the tail of a record in this text repeats a record that was taken before."""
+
+    def finish(self, arguments: Mapping[str, str]) -> Iterable[StepRecord]:
+        """The steps still waiting at the end of the log."""
+
+
+NOTHING = Finding()
+
+
+@dataclass(kw_only=True, slots=True)
+class Seen:
+    """Records seen so far, to tell a copy (a failed job's tail printed twice) from a repeated step."""
+
+    stamps: dict[int, float | None] = field(default_factory=dict)
+
+    def is_copy(self, part: Part, timestamp_s: float | None) -> bool:
+        """Whether a record of the same kind, number and values came before, at the same time where both say one."""
+        identity = hash((part.kind, part.index, tuple(part.values.items())))
+        if identity not in self.stamps:
+            self.stamps[identity] = timestamp_s
+            return False
+        earlier = self.stamps[identity]
+        return earlier is None or timestamp_s is None or earlier == timestamp_s

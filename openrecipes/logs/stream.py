@@ -1,0 +1,158 @@
+"""One log file as it streams past: its steps by format, its arguments, its first and last time stamp."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from openrecipes.logs.argument_dump import ArgumentDump
+from openrecipes.logs.reader import Part, Reader, Spot
+from openrecipes.logs.segments import Buffer, segments_of
+from openrecipes.logs.step import StepRecord
+from openrecipes.logs.text import clock_s
+from openrecipes.logs.track import Track
+from openrecipes.problems import Place, Problem
+
+_SAMPLE = 8 << 20
+"""Bytes after which the format with the most timed steps is read alone, and whole-line logs the fast way."""
+_EDGE = 64 * 1024
+_MAX_PROBLEMS = 100
+_TAIL_MARK = "last available logs (truncated"
+
+
+@dataclass(slots=True)
+class Found:
+    """What one reader has found in one stream."""
+
+    reader: Reader
+    steps: list[StepRecord] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    unread: int = 0
+
+    @property
+    def rank(self) -> tuple[int, int]:
+        """How well the format fits: steps with a time, then steps."""
+        return sum(step.step_time_s is not None for step in self.steps), len(self.steps)
+
+    def broken(self, part: Part, spot: Spot, text: str) -> None:
+        """Note a record that begins here and cannot be read."""
+        self.unread += 1
+        if len(self.problems) < _MAX_PROBLEMS:
+            self.problems.append(_unreadable(part, spot, text))
+
+
+class LogStream:
+    """Feed it bytes; it finds the steps. `on_step` hears of each step of the format that is (so far) the best."""
+
+    def __init__(self, file: str, readers: list[Reader], on_step: Callable[[StepRecord], None] | None = None) -> None:
+        self.file = file
+        self.found = [Found(reader) for reader in readers]
+        self.dump = ArgumentDump()
+        self.first_stamp_s: float | None = None
+        self.last_stamp_s: float | None = None
+        self.holds_text = True
+        self.bytes_read = 0
+        self._on_step = on_step
+        self._buffer = Buffer()
+        self._tail = b""
+        self._head_read = False
+        self._tracks = [
+            Track(reader=found.reader, file=file, on_step=self._keeper(found), on_broken=found.broken)
+            for found in self.found
+        ]
+
+    @property
+    def best(self) -> Found:
+        """The format that fits this stream best so far."""
+        return max(self.found, key=lambda found: found.rank)
+
+    def feed(self, chunk: bytes) -> None:
+        """Read on."""
+        if not self._head_read:
+            self._read_head(chunk)
+        self.bytes_read += len(chunk)
+        self._buffer.append(chunk)
+        self._scan()
+        self._tail = chunk[-_EDGE:] if len(chunk) >= _EDGE else (self._tail + chunk)[-_EDGE:]
+        if self._buffer.end > _SAMPLE:
+            self._settle()
+
+    def close(self) -> None:
+        """Read what is left; a last line without its end counts as it stands."""
+        self._buffer.is_last = True
+        self._scan()
+        for track, found in zip(self._tracks, self.found, strict=True):
+            for step in track.reader.finish(self.dump.values):
+                self._keeper(found)(step)
+        for text in reversed(list(segments_of(self._tail))):
+            self.last_stamp_s = clock_s(text)
+            if self.last_stamp_s is not None:
+                break
+
+    def _read_head(self, chunk: bytes) -> None:
+        self._head_read = True
+        head = chunk[:_EDGE]
+        odd = sum(head.count(byte) for byte in (0, 1, 2, 3, 4, 5, 6, 14, 15, 16, 127))
+        self.holds_text = odd <= len(head) // 20
+        self.first_stamp_s = next((stamp for text in segments_of(head) if (stamp := clock_s(text)) is not None), None)
+
+    def _scan(self) -> None:
+        needed = [track.scan(self._buffer) for track in self._tracks]
+        self._buffer.forget(min([self.dump.scan(self._buffer), *needed]))
+
+    def _settle(self) -> None:
+        """Once a format has shown itself, read it alone; and by its longest marks where its records are whole lines."""
+        best = self.best
+        if best.rank[0] < 2:
+            return
+        if len(self._tracks) > 1:
+            self._tracks = [track for track in self._tracks if track.reader is best.reader]
+            self.found = [best]
+        self._tracks[0].sure = self._tracks[0].joined == 0
+
+    def _keeper(self, found: Found) -> Callable[[StepRecord], None]:
+        def keep(step: StepRecord) -> None:
+            found.steps.append(step)
+            if self._on_step is not None and found is self.best:
+                self._on_step(step)
+
+        return keep
+
+
+def _unreadable(part: Part, spot: Spot, text: str) -> Problem:
+    excerpt = " ".join(text[part.start : part.start + 120].split())
+    place = Place(file=spot.file, line=spot.line, key="" if part.index is None else f"{part.kind} {part.index}")
+    if part.kind == "truncated":
+        return Problem(
+            place=place,
+            rule="log-truncated",
+            severity="warning",
+            what=f"the log ends in the middle of a record: {excerpt}",
+            mend="read the log again once it is complete; this record is not counted",
+        )
+    if part.kind == "fragment":
+        return Problem(
+            place=place,
+            rule="record-fragment",
+            severity="warning",
+            what=f"the end of a record without its beginning: {excerpt}",
+            mend="read the log from an earlier line; this record is not counted",
+        )
+    return Problem(
+        place=place,
+        rule="record-unreadable",
+        what=f"a record begins here and cannot be read to its end: {excerpt}",
+        mend="read a copy of the log in which this line is whole; the record is not counted",
+    )
+
+
+def problems_of(found: Found) -> Iterator[Problem]:
+    """What could not be read, at most a hundred places and a count of the rest."""
+    yield from found.problems
+    yield from found.reader.problems
+    if found.unread > _MAX_PROBLEMS:
+        last = found.problems[-1].place
+        yield Problem(
+            place=last,
+            rule="record-unreadable",
+            what=f"{found.unread - _MAX_PROBLEMS} more records after this one cannot be read",
+            mend="read an undamaged copy of the log",
+        )

@@ -1,0 +1,102 @@
+"""Lines as the trainer wrote them, under what terminals, launchers and log collectors put around them."""
+
+import re
+from datetime import UTC, datetime
+from html import unescape
+
+_ESCAPE = r"(?:\x1b|\x9b|\^\[|\\u001b|\\x1b|\\033|\\e|␛)"
+_ANSI = re.compile(
+    rf"{_ESCAPE}\[[0-9;:?]*[A-Za-z]"  # colours and cursor movement
+    rf"|{_ESCAPE}\][^\x07\x1b]{{0,512}}(?:\x07|\x1b\\)"  # titles and links
+    r"|\x9b[0-9;:?]*[A-Za-z]"
+    r"|\[(?:[0-9]{1,3};)*[0-9]{1,3}m"  # colours whose escape character a web console dropped
+    r"|\x1b[@-Z\\-_]|[\x00\x07\x08]"
+)
+_MAY_HOLD_ANSI = re.compile(r"[\x00\x07\x08\x1b\x9b␛]|\^\[|\\(?:u001b|x1b|033|e\[)|\[[0-9;]{1,11}m")
+_ENTITY = re.compile(r"&(?:#39|quot|#34|amp|lt|gt);")
+_JSON_ESCAPES = (("\\r", " "), ("\\n", " "), ("\\t", " "), ('\\"', '"'), ("\\/", "/"))
+
+# What stands in front of a line, by kind; each is tried again until none matches.
+_PREFIXES = tuple(
+    (kind, re.compile(pattern))
+    for kind, pattern in (
+        ("docker", r'\s*\{"log":\s*"'),
+        ("cri", r"\s*\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d) std(?:out|err) [FP] "),
+        ("quote", r"\s*(?:> ?)+"),
+        ("grep", r"\s*[\w./-]+\.(?:log|out|err|txt)[:-](?:\d+[:-])?"),
+        ("kubectl", r"\s*\[(?:pod|container)/[^\]\s]+\]\s?"),
+        ("compose", r"\s*[\w.-]+-\d+\s+\| "),
+        ("ray", r"\s*\((?P<ray>[A-Za-z_]\w*(?:\([^)]*\))?,? ?pid=\d+(?:, ip=[\d.a-fA-F:]+)?)\)\s?"),
+        ("ray", r"\s*\((?:raylet|autoscaler|gcs_server)[^)]{0,64}\)\s?"),
+        ("mpirun", r"\s*\[(?P<mpirun>\d+,\d+)\]<std(?:out|err)>:\s?"),
+        ("torchrun", r"\s*\[(?P<torchrun>(?:default|rank)\d+)\]:\s?"),
+        ("srun", r"\s*(?P<srun>\d{1,6}): "),
+        ("pdsh", r"(?P<pdsh>(?!iteration|step|perf|rollout|epoch)[A-Za-z][\w-]*-?\d+[\w.-]*): "),
+        ("viewer", r"\s*(?:\[\d{1,9}\]\s|\d{1,9}[:|\t]\s?)"),
+        ("clock", r"\s*\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?\s"),
+    )
+)
+_CLOCK = re.compile(
+    r"(\d{4})-(\d\d)-(\d\d)[T ]{0,2}(\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?(?:(Z)|([+-])(\d\d):?(\d\d)(?!\d))?"
+)
+
+
+def decoded(line: bytes) -> str:
+    """The line as text, without colours, cursor movement and the escapes of JSON-wrapping collectors."""
+    text = line.decode("utf-8", errors="replace")
+    if _MAY_HOLD_ANSI.search(text):
+        text = _ANSI.sub("", text)
+    if "\\" in text:
+        for escape, plain in _JSON_ESCAPES:
+            text = text.replace(escape, plain)
+    if "&" in text and _ENTITY.search(text):
+        text = unescape(text)
+    return text
+
+
+def split_prefix(text: str) -> tuple[tuple[str, ...], str, str]:
+    """The kinds of prefix in front of a line, who wrote it ("" if unsaid), and the rest of the line."""
+    kinds: list[str] = []
+    writer, position = "", 0
+    for _ in range(8):
+        for kind, pattern in _PREFIXES:
+            if match := pattern.match(text, position):
+                kinds.append(kind)
+                writer = match.group(kind) if match.re.groups and kind in match.re.groupindex else writer
+                position = match.end()
+                break
+        else:
+            break
+    return tuple(kinds), writer, text[position:]
+
+
+def continuation(text: str, lead: tuple[str, ...]) -> str:
+    """The line without blanks around it and without prefixes of the kinds that stood in front of the first line."""
+    for kind in lead:
+        if kind == "clock":
+            continue
+        for name, pattern in _PREFIXES:
+            if name == kind and (match := pattern.match(text)):
+                text = text[match.end() :]
+                break
+    return text.strip(" \t")
+
+
+def clock_s(text: str, before: int | None = None) -> float | None:
+    """Seconds of the last time stamp in the text up to `before`, counted as if the log's clock were UTC."""
+    stamps = list(_CLOCK.finditer(text, 0, len(text) if before is None else before))
+    last = stamps[-1] if stamps else None
+    if last is None:
+        return None
+    year, month, day, hour, minute, second = (int(part) for part in last.groups()[:6])
+    try:
+        stamp = datetime(year, month, day, hour, minute, min(second, 59), tzinfo=UTC).timestamp()
+    except ValueError:
+        return None
+    return stamp + (second == 60) + (float(f"0.{last.group(7)}") if last.group(7) else 0.0) - _offset_s(last)
+
+
+def _offset_s(stamp: re.Match[str]) -> float:
+    if stamp.group(9) is None:
+        return 0.0
+    return (1 if stamp.group(9) == "+" else -1) * (int(stamp.group(10)) * 3600.0 + int(stamp.group(11)) * 60.0)

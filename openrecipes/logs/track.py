@@ -1,0 +1,172 @@
+"""One reader's way through a log: literal search in large pieces, text only around the hits."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from openrecipes.logs.reader import Finding, Part, Reader, Spot
+from openrecipes.logs.segments import MAX_SEGMENT, Buffer, Segment, segment_after, segment_at, segment_before
+from openrecipes.logs.step import StepRecord
+from openrecipes.logs.text import clock_s, continuation, split_prefix
+
+MAX_JOIN = 24
+"""A record wrapped over more lines than this is not put together."""
+_LOOK_BEHIND = 6
+
+
+@dataclass(slots=True)
+class Track:
+    """One reader's way through the stream."""
+
+    reader: Reader
+    on_step: Callable[[StepRecord], None]
+    on_broken: Callable[[Part, Spot, str], None]
+    file: str
+    sure: bool = False
+    joined: int = 0
+    found: int = 0
+    position: int = 0
+    consumed: int = 0
+    _hits: dict[bytes, int] = field(default_factory=dict)
+    _searched: dict[bytes, int] = field(default_factory=dict)
+
+    def scan(self, buffer: Buffer) -> int:
+        """Read what the buffer allows; the offset from which the stream is still needed."""
+        while (hit := self._next_hit(buffer)) is not None:
+            segment = segment_at(buffer, hit, self.consumed)
+            self.position = hit
+            if not (segment.ended or buffer.is_last) or not self._read(buffer, segment, hit):
+                return max(self.consumed, segment.start - MAX_SEGMENT)
+        return max(self.consumed, buffer.end - MAX_SEGMENT)
+
+    def _next_hit(self, buffer: Buffer) -> int | None:
+        """Offset of the nearest needle at or after the position. A needle may straddle two pieces of the stream."""
+        best: int | None = None
+        for needle in self.reader.sure_needles if self.sure else self.reader.needles:
+            known = self._hits.get(needle)
+            if known is None or known < self.position:
+                begin = max(self.position, self._searched.get(needle, 0), buffer.base)
+                found = buffer.data.find(needle, begin - buffer.base)
+                if found < 0:
+                    self._hits.pop(needle, None)
+                    self._searched[needle] = max(begin, buffer.end - len(needle) + 1)
+                    continue
+                known = self._hits[needle] = buffer.base + found
+            best = known if best is None else min(best, known)
+        return best
+
+    def _read(self, buffer: Buffer, segment: Segment, hit: int) -> bool:
+        """Take the records at a hit; False where the stream must go on before they can be read."""
+        window = Window.of(segment)
+        finding = self.reader.find(window.text)
+        if segment.cut:
+            # One endless line: what reaches over the cut is met again, whole, from the next hit on.
+            self._take(buffer, window, replace(finding, open_at=None, fragment=False, broken=()))
+            self.consumed = self.position = max(hit + 1, segment.end - MAX_SEGMENT // 2)
+            return True
+        if finding.fragment and not window.has_own_prefix:
+            window, finding = self._look_behind(buffer, window, finding)
+        if finding.open_at is not None or finding.may_go_on:
+            longer = self._look_ahead(buffer, window, finding)
+            if longer is None:
+                return False
+            window, finding = longer
+        self._take(buffer, window, finding)
+        self.consumed = self.position = max(window.segments[-1].end, hit + 1)
+        return True
+
+    def _look_behind(self, buffer: Buffer, window: "Window", finding: Finding) -> tuple["Window", Finding]:
+        """The window with the lines before it in which the record begins, or as it was."""
+        longer = window
+        for _ in range(_LOOK_BEHIND):
+            earlier = segment_before(buffer, longer.segments[0].start, self.consumed)
+            if earlier is None:
+                break
+            longer = longer.with_earlier(earlier)
+            better = self.reader.find(longer.text)
+            if not better.fragment:
+                return (longer, better) if better.parts or better.open_at is not None else (window, finding)
+        return window, finding
+
+    def _look_ahead(self, buffer: Buffer, window: "Window", finding: Finding) -> tuple["Window", Finding] | None:
+        """The window with the lines after it that complete its record; None where they are not in memory yet."""
+        best = (window, finding) if finding.may_go_on else None
+        longer, at_end = window, False
+        for _ in range(MAX_JOIN):
+            later = segment_after(buffer, longer.segments[-1].end)
+            if later is None or not (later.ended or buffer.is_last):
+                if not buffer.is_last:
+                    return None
+                at_end = True
+                break
+            own = self.reader.find(later.text)
+            if (own.parts or own.open_at is not None or own.broken) and not own.fragment:
+                break
+            longer = longer.with_later(later)
+            better = self.reader.find(longer.text)
+            if better.may_go_on and len(better.parts) >= len(finding.parts):
+                best = (longer, better)
+            elif better.open_at is None:
+                if len(better.parts) > len(finding.parts):
+                    return longer, better
+                break
+        return best or _cut(window, finding, at_end=at_end)
+
+    def _take(self, buffer: Buffer, window: "Window", finding: Finding) -> None:
+        self.joined += len(window.segments) > 1 and bool(finding.parts)
+        for part in finding.parts:
+            self.found += 1
+            for step in self.reader.take(part, window.spot(buffer, self.file, part.start)):
+                self.on_step(step)
+        for part in finding.broken:
+            self.on_broken(part, window.spot(buffer, self.file, part.start), window.text)
+        if finding.fragment and not finding.parts and not self.reader.knows(window.text):
+            tail = Part(kind="fragment", index=None, values={}, start=0, end=len(window.text))
+            self.on_broken(tail, window.spot(buffer, self.file, 0), window.text)
+
+
+def _cut(window: "Window", finding: Finding, *, at_end: bool) -> tuple["Window", Finding]:
+    """The finding with its open record counted as one that cannot be read."""
+    kind = "truncated" if at_end else "cut"
+    begun = Part(kind=kind, index=None, values={}, start=finding.open_at or 0, end=len(window.text))
+    return window, replace(finding, broken=(*finding.broken, begun), open_at=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """One line, or neighbouring lines joined as they were before something wrapped them."""
+
+    segments: tuple[Segment, ...]
+    offsets: tuple[int, ...]
+    text: str
+    lead: tuple[str, ...]
+    writer: str
+
+    @classmethod
+    def of(cls, *segments: Segment) -> "Window":
+        """Segments joined without a blank: whatever wrapped them may have cut inside a word or a number."""
+        lead, writer, _ = split_prefix(segments[0].text)
+        text = segments[0].text if len(segments) == 1 else segments[0].text.rstrip(" \t")
+        offsets = [0]
+        for segment in segments[1:]:
+            offsets.append(len(text))
+            text += continuation(segment.text, lead)
+        return cls(segments, tuple(offsets), text, lead, writer)
+
+    @property
+    def has_own_prefix(self) -> bool:
+        """Whether the first line begins as a program's own line does, so that no record can reach into it."""
+        return "clock" in self.lead or "ray" in self.lead
+
+    def with_later(self, segment: Segment) -> "Window":
+        """This window and the line after it."""
+        return Window.of(*self.segments, segment)
+
+    def with_earlier(self, segment: Segment) -> "Window":
+        """The line before this window, and the window."""
+        return Window.of(segment, *self.segments)
+
+    def spot(self, buffer: Buffer, file: str, start: int) -> Spot:
+        """Where the record that begins at an offset of the text stands."""
+        index = max(i for i, offset in enumerate(self.offsets) if offset <= max(start, 0))
+        line = buffer.line(max(self.segments[index].start, buffer.base))
+        return Spot(file=file, line=line, writer=self.writer, timestamp_s=clock_s(self.text, start))
