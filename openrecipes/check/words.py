@@ -1,0 +1,150 @@
+"""Rules over prose: what label, summary, highlights and notes claim against the fields."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from openrecipes.check.rule import Finding, Section, rule
+from openrecipes.check.subject import Subject
+from openrecipes.figures.gpu_hours import NOTE_SAYS
+from openrecipes.layouts.degrees import Degrees
+
+_DEGREE: Final = re.compile(r"\b(TP|PP|VPP|CP|EP|ETP|DP) ?([0-9]{1,7})\b")
+_NUMBERS: Final = {"one": 1, "two": 2, "three": 3, "four": 4, "eight": 8}
+_ROWS: Final = re.compile(r"\b(\w+) ([0-9][0-9,]{0,12})-token rows? (?:per|a) microbatch\b")
+_RECOMPUTE: Final = re.compile(r"\b(no|full|selective) recompute(?: \((uniform|block), ([0-9]{1,5}) layers?\))?")
+_DISPATCHER: Final = re.compile(r"\b(alltoall|allgather|flex) dispatcher\b")
+_OFFLOAD: Final = re.compile(r"\b(no|optimizer|activations?) offload\b")
+_MAX_TOKENS: Final = re.compile(r"\bmax ([0-9][0-9,]{0,12}) tokens/GPU\b")
+_PATCHED: Final = re.compile(r"\b(backport\w*|patch\w*|cherry-pick\w*)\b", re.IGNORECASE)
+
+
+def _claims(subject: Subject, pattern: re.Pattern[str]) -> Iterator[tuple[str, re.Match[str]]]:
+    """Every match in summary and highlights, with its key."""
+    layout = subject.recipe.layout
+    for key in ("summary", "highlights"):
+        for match in pattern.finditer(getattr(layout, key) or ""):
+            yield f"layout.{key}", match
+
+
+@rule("words-label", Section.WORDS, "the label is the one that the degrees give.")
+def label(subject: Subject) -> Iterator[Finding]:
+    """A label of another layout, or written otherwise."""
+    layout = subject.recipe.layout
+    names = ("tp", "pp", "vpp", "cp", "ep", "etp", "dp")
+    derived = Degrees(**{name: getattr(layout, name) for name in names}).label
+    if layout.label != derived:
+        yield Finding(
+            key="layout.label",
+            what=f"{layout.label}, but the fields give {derived}",
+            mend=f"set layout.label to {derived}, or change the degrees",
+        )
+
+
+@rule("words-degrees", Section.WORDS, "degrees in summary and highlights are those of the fields.")
+def degrees(subject: Subject) -> Iterator[Finding]:
+    """A degree that a field contradicts."""
+    for key, match in _claims(subject, _DEGREE):
+        name, claimed = match[1].lower(), int(match[2])
+        actual = getattr(subject.recipe.layout, name)
+        if claimed != actual:
+            yield _contradicted(key, match[0], f"layout.{name}", actual)
+
+
+@rule("words-rows", Section.WORDS, "rows a microbatch in summary and highlights are those of the fields.")
+def rows(subject: Subject) -> Iterator[Finding]:
+    """Another number or another length of rows."""
+    for key, match in _claims(subject, _ROWS):
+        count = _NUMBERS.get(match[1].lower(), int(match[1]) if match[1].isdecimal() else None)
+        if count is not None and count != subject.recipe.layout.rows_per_microbatch:
+            yield _contradicted(key, match[0], "layout.rows_per_microbatch", subject.recipe.layout.rows_per_microbatch)
+        if _number(match[2]) != subject.recipe.workload.row_tokens:
+            yield _contradicted(key, match[0], "workload.row_tokens", subject.recipe.workload.row_tokens)
+
+
+@rule("words-recompute", Section.WORDS, "recomputation in summary and highlights is that of the fields.")
+def recompute(subject: Subject) -> Iterator[Finding]:
+    """Another granularity, method or number of layers."""
+    settings = subject.recipe.layout.recompute
+    for key, match in _claims(subject, _RECOMPUTE):
+        granularity = "no" if settings is None else settings.granularity
+        same = match[1] == granularity
+        if same and match[2] and settings is not None:
+            same = (match[2], int(match[3])) == (settings.method, settings.num_layers)
+        if not same:
+            actual = "null" if settings is None else _recompute_words(settings)
+            yield _contradicted(key, match[0], "layout.recompute", actual)
+
+
+def _recompute_words(settings: object) -> str:
+    parts = (getattr(settings, name) for name in ("granularity", "method", "num_layers"))
+    return ", ".join(str(part) for part in parts if part is not None)
+
+
+@rule("words-dispatcher", Section.WORDS, "the dispatcher in summary and highlights is that of the field.")
+def dispatcher(subject: Subject) -> Iterator[Finding]:
+    """Another dispatcher."""
+    for key, match in _claims(subject, _DISPATCHER):
+        if match[1] != subject.recipe.layout.dispatcher:
+            yield _contradicted(key, match[0], "layout.dispatcher", subject.recipe.layout.dispatcher or "null")
+
+
+@rule("words-offload", Section.WORDS, "offloading in summary and highlights is that of the field.")
+def offload(subject: Subject) -> Iterator[Finding]:
+    """Another part offloaded, or none."""
+    spelt = {None: "no", "optimizer": "optimizer", "activations": "activation"}[subject.recipe.layout.offload]
+    for key, match in _claims(subject, _OFFLOAD):
+        if match[1].removesuffix("s") != spelt:
+            yield _contradicted(key, match[0], "layout.offload", subject.recipe.layout.offload or "null")
+
+
+@rule("words-sequence-parallel", Section.WORDS, "sequence parallelism is claimed only where the field says so.")
+def sequence_parallel(subject: Subject) -> Iterator[Finding]:
+    """A claim that the field denies."""
+    for key, match in _claims(subject, re.compile(r"\bsequence parallel\w*\b")):
+        if not subject.recipe.layout.sequence_parallel:
+            yield _contradicted(key, match[0], "layout.sequence_parallel", "false")
+
+
+@rule("words-max-tokens", Section.WORDS, "the token limit in summary and highlights is that of the field.")
+def max_tokens(subject: Subject) -> Iterator[Finding]:
+    """Another limit."""
+    for key, match in _claims(subject, _MAX_TOKENS):
+        if _number(match[1]) != subject.recipe.layout.max_tokens_per_gpu:
+            yield _contradicted(key, match[0], "layout.max_tokens_per_gpu", subject.recipe.layout.max_tokens_per_gpu)
+
+
+@rule("words-patches", Section.WORDS, "what stack says was patched stands in patches.", "warning")
+def patches(subject: Subject) -> Iterator[Finding]:
+    """A patch that only the prose names, so that nobody can apply it."""
+    for name in ("framework", "megatron_lm", "transformer_engine", "pytorch", "deepep"):
+        match = _PATCHED.search(getattr(subject.recipe.stack, name) or "")
+        if match and not subject.recipe.patches:
+            yield Finding(
+                key="patches",
+                what=f"empty, but stack.{name} says {match[0]}",
+                mend="name the patch or the upstream commit in patches",
+            )
+
+
+@rule("words-gpu-hours", Section.WORDS, "gpu_hours counts from job start to job end, start-up included.", "warning")
+def gpu_hours(subject: Subject) -> Iterator[Finding]:
+    """GPU-hours by another definition, which do not compare."""
+    result = subject.recipe.result
+    if result.gpu_hours is not None and result.gpu_hours_note and NOTE_SAYS not in result.gpu_hours_note:
+        yield Finding(
+            key="result.gpu_hours_note",
+            what=f'"{result.gpu_hours_note[:80]}", but gpu_hours is GPUs x ({NOTE_SAYS})',
+            mend="measure from the job's start to its end, so that GPU-hours compare between recipes",
+        )
+
+
+def _contradicted(key: str, claim: str, field: str, actual: object) -> Finding:
+    name = key.removeprefix("layout.")
+    return Finding(
+        key=key, what=f'"{claim}", but {field} is {actual}', mend=f"change the words in {name}, or set {field}"
+    )
+
+
+def _number(text: str) -> int:
+    return int(text.replace(",", ""))

@@ -1,0 +1,52 @@
+"""`check [PATH…]`."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from openrecipes.check.report import check_files
+from openrecipes.cli import output
+from openrecipes.cli.names import library
+from openrecipes.problems import Problem, UsageError, in_order
+from openrecipes.recipe.library import Library, expand
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command()
+def check(
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[PATH]...", help="Recipe files, folders or short names; all of recipes/ if none."),
+    ] = None,
+    *,
+    strict: Annotated[bool, typer.Option("--strict", help="Count warnings as errors.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the problems as one JSON document.")] = False,
+) -> None:
+    """Lint recipes: schema, layout arithmetic, arguments, words, figures.
+
+    Example: openrecipes check recipes/qwen3.5-397b-a17b --strict
+    """
+    recipes = library()
+    missing: list[Problem] = []
+    files = tuple(dict.fromkeys(_files(paths or [str(recipes.root)], recipes, missing)))
+    report = check_files(files, strict=strict)
+    report = replace(report, problems=in_order((*missing, *report.problems)))
+    document = {"files": report.files, "problems": [problem.document() for problem in report.problems]}
+    output.result(document, as_json=json, text="\n".join([*map(str, report.problems), report.summary]))
+    if any(problem.rule == "file-readable" for problem in report.problems):
+        raise typer.Exit(UsageError.exit_status)
+    if report.errors:
+        raise typer.Exit(1)
+
+
+def _files(names: list[str], recipes: Library, missing: list[Problem]) -> Iterator[Path]:
+    """The files that the names mean; what names nothing goes to `missing`."""
+    for name in names:
+        try:
+            yield from expand([Path(name)]) if Path(name).exists() else [recipes.find(name)]
+        except UsageError as error:
+            missing.extend(error.problems)
