@@ -11,15 +11,13 @@ from openrecipes.problems import Place, Problem
 def merged(files: Iterable[Iterable[StepRecord]]) -> tuple[tuple[StepRecord, ...], tuple[Problem, ...]]:
     """Steps in the log's order, each with its attempt; and what a reader of the figures must know about them."""
     steps: list[StepRecord] = []
-    seen: set[tuple[object, ...]] = set()
+    seen: dict[int, float | None] = {}
     problems: list[Problem] = []
     attempt, last = 0, None
     for file in files:
         for step in file:
-            identity = _identity(step)
-            if step.step is not None and identity in seen:
+            if step.step is not None and _is_copy(step, seen):
                 continue
-            seen.add(identity)
             if step.step is not None:
                 if last is not None and step.step <= last:
                     attempt += 1
@@ -31,8 +29,14 @@ def merged(files: Iterable[Iterable[StepRecord]]) -> tuple[tuple[StepRecord, ...
     return tuple(steps), tuple(problems)
 
 
-def _identity(step: StepRecord) -> tuple[object, ...]:
-    return step.step, repr(step.step_time_s), repr(step.loss), repr(step.grad_norm), step.extra
+def _is_copy(step: StepRecord, seen: dict[int, float | None]) -> bool:
+    """Whether another record said the same of the same step, at the same time where both say one."""
+    times = (step.step_time_s, step.train_time_s, step.wait_time_s)
+    identity = hash(repr((step.step, *times, step.loss, step.grad_norm, step.lr, step.tokens, step.extra)))
+    if identity not in seen:
+        seen[identity] = step.timestamp_s
+        return False
+    return seen[identity] is None or step.timestamp_s is None or seen[identity] == step.timestamp_s
 
 
 def _restarted(step: StepRecord, last: int) -> Problem:

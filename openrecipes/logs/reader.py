@@ -53,6 +53,8 @@ class Reader(Protocol):
     """Each record, even a wrapped one, holds at least one of these on one line."""
     sure_needles: tuple[bytes, ...]
     """Fewer and longer ones, for logs whose records are whole lines."""
+    arguments: Mapping[str, str]
+    """The trainer's own arguments, as far as the log has printed them."""
     problems: list[Problem]
 
     def find(self, text: str) -> Finding:
@@ -64,7 +66,7 @@ class Reader(Protocol):
     def knows(self, text: str) -> bool:
         """Whether the tail of a record in this text repeats a record that was taken before."""
 
-    def finish(self, arguments: Mapping[str, str]) -> Iterable[StepRecord]:
+    def finish(self) -> Iterable[StepRecord]:
         """The steps still waiting at the end of the log."""
 
 

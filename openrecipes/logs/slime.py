@@ -10,7 +10,7 @@ from openrecipes.logs.step import Extras, StepRecord
 from openrecipes.problems import Problem
 
 _START = re.compile(r"((?:[a-z]+-)?)(step|perf)\s*(\d[\d ]{0,24}?)\s*:\s*(?=\{|\[repeated|\Z)")
-_KEY = re.compile(r"""['"](?:perf|train)/[^'"\s]{1,80}['"]\s*:""")
+_KEY = re.compile(r"""['"](?:perf|train)/[^'"\s]{0,80}(?:['"]\s*:|\Z)""")
 _PAIR = re.compile(r"""['"]((?:perf|train)/[^'"]{1,80})['"]\s*:\s*([^,}]{1,80})""")
 _TELLING = ("perf/step_time", "perf/train_time", "train/loss", "train/grad_norm")
 _TIMED = ("perf/step_time", "perf/total_train_time", "perf/actor_train_time", "perf/train_time")
@@ -30,11 +30,14 @@ class SlimeReader(Reader):
     sure_needles = (b"perf/step_time", b"train/loss")
 
     def __init__(self) -> None:
+        self.arguments: Mapping[str, str] = {}
         self.problems: list[Problem] = []
         self._seen = Seen()
         self._waiting: list[tuple[Part, Spot]] = []
         self._last_index = -1
         self._steps_per_rollout = 0
+        self._suspected = 0
+        self._held: tuple[Part, Spot, int] | None = None
         self._pairs: set[int] = set()
 
     def find(self, text: str) -> Finding:
@@ -78,8 +81,9 @@ class SlimeReader(Reader):
         pairs = ((key, number(value)) for key, value in _PAIR.findall(text))
         return any(hash(pair) in self._pairs for pair in pairs)
 
-    def finish(self, arguments: Mapping[str, str]) -> Iterable[StepRecord]:  # noqa: ARG002
-        """Steps whose timing never came."""
+    def finish(self) -> Iterable[StepRecord]:
+        """Steps whose timing never came, or came for the first time with several steps before it."""
+        yield from self._release(self._suspected or 1)
         yield from self._flush()
 
     def _flush(self) -> Iterator[StepRecord]:
@@ -91,23 +95,56 @@ class SlimeReader(Reader):
         if perf.index is None:
             yield _step(None, spot, _Timing(perf, 1))
             return
-        self._learn_steps_per_rollout(perf.index)
-        count = self._steps_per_rollout or 1
-        covered = range(perf.index * count, (perf.index + 1) * count)
-        waiting, self._waiting = self._waiting, []
-        mine = [pair for pair in waiting if pair[0].index in covered]
-        yield from (_step(part, place, None) for part, place in waiting if part.index not in covered)
+        if not self._steps_per_rollout:
+            suspected = self._run_length(perf.index)
+            if not self._held and suspected > 1:
+                # Two steps before the first timing: a rollout of two, or lines out of order. The next one tells.
+                self._suspected = suspected
+                self._held = (perf, spot, len(self._waiting))
+                return
+            yield from self._release(self._suspected if suspected == self._suspected else 1)
+        yield from self._cover(perf, spot)
+
+    def _release(self, steps_per_rollout: int) -> Iterator[StepRecord]:
+        """Settle how many steps a rollout has, and time the steps of a rollout that waited for that."""
+        self._steps_per_rollout = self._steps_per_rollout or _declared(self.arguments) or steps_per_rollout
+        if self._held:
+            (perf, spot, count), self._held = self._held, None
+            later, self._waiting = self._waiting[count:], self._waiting[:count]
+            yield from self._cover(perf, spot)
+            self._waiting += later
+
+    def _cover(self, perf: Part, spot: Spot) -> Iterator[StepRecord]:
+        count = self._steps_per_rollout
+        first = (perf.index or 0) * count
+        covered = range(first, first + count)
+        before = [pair for pair in self._waiting if pair[0].index is not None and pair[0].index < first]
+        mine = [pair for pair in self._waiting if pair[0].index in covered]
+        self._waiting = [pair for pair in self._waiting if pair not in before and pair not in mine]
+        yield from (_step(part, place, None) for part, place in before)
         if not mine:
             yield replace(_step(None, spot, _Timing(perf, count)), step=covered[-1], interval=count)
         for part, place in mine:
             yield _step(part, replace(place, timestamp_s=spot.timestamp_s), _Timing(perf, count))
         self._last_index = max(self._last_index, covered[-1])
 
-    def _learn_steps_per_rollout(self, rollout: int) -> None:
-        """Optimizer steps a rollout, known once a whole rollout's steps stand in front of its timing."""
-        indices = [part.index for part, _ in self._waiting if part.index is not None]
-        if indices and indices == list(range(rollout * len(indices), (rollout + 1) * len(indices))):
-            self._steps_per_rollout = len(indices)
+    def _run_length(self, rollout: int) -> int:
+        """How many steps a rollout would have if exactly those that wait were this rollout's, or 0."""
+        held = self._held[2] if self._held else 0
+        indices = [part.index for part, _ in self._waiting[held:]]
+        count = len(indices)
+        return count if indices == list(range(rollout * count, (rollout + 1) * count)) else 0
+
+
+def _declared(arguments: Mapping[str, str]) -> int:
+    """Optimizer steps a rollout by the trainer's own arguments, or 0 where they do not say."""
+    if arguments.get("num_steps_per_rollout", "None").isdecimal():
+        return int(arguments["num_steps_per_rollout"])
+    names = ("rollout_batch_size", "n_samples_per_prompt", "global_batch_size")
+    rows, samples, batch = (number(arguments.get(name, "")) for name in names)
+    if not rows or not batch or not (rows * (samples or 1) / batch).is_integer():
+        return 0
+    return int(rows * (samples or 1) / batch)
 
 
 @dataclass(frozen=True, slots=True)

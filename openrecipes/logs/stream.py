@@ -54,6 +54,8 @@ class LogStream:
         self._buffer = Buffer()
         self._tail = b""
         self._head_read = False
+        for reader in readers:
+            reader.arguments = self.dump.values
         self._tracks = [
             Track(reader=found.reader, file=file, on_step=self._keeper(found), on_broken=found.broken)
             for found in self.found
@@ -80,7 +82,7 @@ class LogStream:
         self._buffer.is_last = True
         self._scan()
         for track, found in zip(self._tracks, self.found, strict=True):
-            for step in track.reader.finish(self.dump.values):
+            for step in track.reader.finish():
                 self._keeper(found)(step)
         for text in reversed(list(segments_of(self._tail))):
             self.last_stamp_s = clock_s(text)

@@ -10,7 +10,7 @@ from openrecipes.logs.text import clock_s, continuation, split_prefix
 
 MAX_JOIN = 24
 """A record wrapped over more lines than this is not put together."""
-_LOOK_BEHIND = 6
+_LOOK_BEHIND = 12
 
 
 @dataclass(slots=True)
@@ -70,8 +70,10 @@ class Track:
             if longer is None:
                 return False
             window, finding = longer
+        self.position = max(window.segments[-1].end, hit + 1)
+        if finding.parts or finding.broken:
+            self.consumed = self.position
         self._take(buffer, window, finding)
-        self.consumed = self.position = max(window.segments[-1].end, hit + 1)
         return True
 
     def _look_behind(self, buffer: Buffer, window: "Window", finding: Finding) -> tuple["Window", Finding]:
