@@ -1,19 +1,22 @@
 """Models: read from models/*.yaml; parameters, active parameters and Megatron arguments are derived."""
 
+import os
 import re
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property, lru_cache
+from pathlib import Path
 from typing import Any, Final
 
-from pydantic import Field, JsonValue, model_validator
+from pydantic import Field, JsonValue, ValidationError, model_validator
+from yaml import YAMLError
 
 from openrecipes.catalog.data_files import CATALOG_FOLDER, CatalogData, parse_yaml, validate
 from openrecipes.catalog.families.family import Family
 from openrecipes.catalog.families.fields import TextConfig
 from openrecipes.catalog.families.registry import FAMILIES
 from openrecipes.catalog.model_parts import ModelArgument, Shape, Tensor
-from openrecipes.problems import Place, Problem, UsageError, nearest
+from openrecipes.problems import Place, Problem, ProblemsError, UsageError, nearest
 
 MODEL_FOLDER: Final = CATALOG_FOLDER / "models"
 _NAME: Final = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
@@ -98,10 +101,10 @@ def model(name: str) -> Model:
 
     Raises: UsageError naming the nearest known one.
     """
-    slug = name.lower()
-    if re.fullmatch(_NAME, name) and slug in _slugs():
-        return _load(slug)
-    known = {entry.name.lower(): entry.name for entry in (loaded.entry for loaded in all_models())}
+    files, slug = _files(), name.lower()
+    if is_model_name(name) and slug in files:
+        return _load(files[slug])
+    known = {slug: _load(path).name for slug, path in files.items()}
     close = nearest(slug, known)
     raise UsageError(
         Problem(
@@ -113,19 +116,50 @@ def model(name: str) -> Model:
     )
 
 
+def find_model(name: str) -> Model | None:
+    """The model of this name, in whatever case, or None."""
+    path = _files().get(name.lower()) if is_model_name(name) else None
+    return None if path is None else _load(path)
+
+
 def all_models() -> tuple[Model, ...]:
-    """Every model of the catalogue, by name."""
-    return tuple(_load(slug) for slug in _slugs())
+    """Every model of the catalogue, by name: those shipped and those added on this machine."""
+    return tuple(_load(path) for _, path in sorted(_files().items()))
 
 
-@lru_cache(maxsize=1)
-def _slugs() -> tuple[str, ...]:
-    return tuple(sorted(path.stem for path in MODEL_FOLDER.glob("*.yaml")))
+def is_model_name(name: str) -> bool:
+    """Whether a model may be called so: letters, digits, dots, dashes and underscores, at most 100."""
+    return re.fullmatch(_NAME, name) is not None
+
+
+def own_model_folder() -> Path:
+    """Where added models lie: $OPENRECIPES_MODELS, else openrecipes/models in the user's data folder."""
+    named = os.environ.get("OPENRECIPES_MODELS")
+    data = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
+    return Path(named) if named else Path(data).expanduser() / "openrecipes" / "models"
+
+
+def _files() -> dict[str, Path]:
+    """The file of every model by lower-case name; a shipped one is never replaced by an added one."""
+    own = {path.stem: path for path in own_model_folder().glob("*.yaml")}
+    return own | {path.stem: path for path in MODEL_FOLDER.glob("*.yaml")}
+
+
+def _load(path: Path) -> Model:
+    if path.parent == MODEL_FOLDER:
+        return _shipped_model(path)
+    try:
+        return model_from(parse_yaml(path.read_text(encoding="utf-8")))
+    except (ValidationError, YAMLError, OSError, UnicodeDecodeError) as error:
+        first = error.errors()[0] if isinstance(error, ValidationError) else None
+        what = f"{'.'.join(map(str, first['loc']))}: {first['msg']}" if first else "cannot be read"
+        mend = "add the model again from its config.json, or delete the file"
+        raise ProblemsError(Problem(place=Place(file=str(path)), rule="model-entry", what=what, mend=mend)) from error
 
 
 @lru_cache(maxsize=256)
-def _load(slug: str) -> Model:
-    return model_from(parse_yaml((MODEL_FOLDER / f"{slug}.yaml").read_text(encoding="utf-8")))
+def _shipped_model(path: Path) -> Model:
+    return model_from(parse_yaml(path.read_text(encoding="utf-8")))
 
 
 def model_from(data: object) -> Model:

@@ -1,11 +1,14 @@
-"""`model show M`."""
+"""`model show M` and `model add CONFIG_JSON`."""
 
 from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from openrecipes import units
+from openrecipes.catalog.adding import add_model
 from openrecipes.catalog.model_document import ModelDocument, model_document
 from openrecipes.catalog.models import model
 from openrecipes.cli import output
@@ -15,7 +18,7 @@ app = typer.Typer(add_completion=False, no_args_is_help=True)
 
 @app.callback()
 def _root() -> None:
-    """Show a model of the catalogue: parameters, active parameters, Megatron arguments, and where each is from."""
+    """Show a model of the catalogue, or add one: parameters, active parameters, Megatron arguments."""
 
 
 @app.command()
@@ -29,6 +32,39 @@ def show(
     Example: openrecipes model show Qwen3.5-397B-A17B
     """
     document = model_document(model(name))
+    output.result(document, as_json=json, text=_page(document))
+
+
+@app.command()
+def add(
+    config: Annotated[Path, typer.Argument(metavar="CONFIG_JSON", help="The model's Hugging Face config.json.")],
+    *,
+    name: Annotated[str | None, typer.Option(help="The name that recipes will use; default: from the file.")] = None,
+    source: Annotated[str | None, typer.Option(help="Where the config comes from, as a URL.")] = None,
+    revision: Annotated[str | None, typer.Option(help="The revision read there.")] = None,
+    output_folder: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="DIR", help="Folder for the entry; default: your own.")
+    ] = None,
+    replace: Annotated[bool, typer.Option("--replace", help="Replace a model added before.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Add a model to the catalogue from its config.json; only the text part is counted.
+
+    Example: openrecipes model add config.json --name Qwen3-8B --source https://huggingface.co/Qwen/Qwen3-8B
+    """
+    added = add_model(
+        config,
+        today=date.today(),
+        name=name,
+        source=source,
+        revision=revision,
+        folder=output_folder,
+        replace=replace,
+    )
+    output.say(f"wrote {added.path}" if added.path else f"{added.model.name} is in the catalogue already")
+    for part in added.model.entry.not_counted:
+        output.say(f"not counted: {part}")
+    document = model_document(added.model)
     output.result(document, as_json=json, text=_page(document))
 
 

@@ -1,6 +1,7 @@
 """The building blocks of decoders as tensors, each with the layers that hold it."""
 
-from openrecipes.catalog.model_parts import Role, Tensor
+from openrecipes.catalog.families.fields import GroupedQueryConfig, RoutedExpertFields, TextConfig
+from openrecipes.catalog.model_parts import LinearAttention, Role, Tensor
 
 Layers = tuple[int, ...]
 
@@ -16,11 +17,11 @@ def weight(name: str, role: Role, shape: tuple[int, ...], layers: Layers) -> tup
     return (_tensor(f"model.layers.*.{name}", role, shape, layers, used=len(shape) > 1),)
 
 
-def ends(vocab_size: int, hidden_size: int, *, tied: bool) -> tuple[Tensor, ...]:
+def ends(config: TextConfig) -> tuple[Tensor, ...]:
     """Embedding, final norm and LM head; where tied, the one matrix counts as the head."""
-    matrix = (vocab_size, hidden_size)
-    norm = _tensor("model.norm.weight", Role.NORM, (hidden_size,), (), used=False)
-    if tied:
+    matrix = (config.vocab_size, config.hidden_size)
+    norm = _tensor("model.norm.weight", Role.NORM, (config.hidden_size,), (), used=False)
+    if config.tie_word_embeddings:
         return (_tensor("model.embed_tokens.weight", Role.OUTPUT, matrix, (), used=True), norm)
     return (
         _tensor("model.embed_tokens.weight", Role.EMBEDDING, matrix, (), used=False),
@@ -29,24 +30,22 @@ def ends(vocab_size: int, hidden_size: int, *, tied: bool) -> tuple[Tensor, ...]
     )
 
 
-def layer_norms(hidden_size: int, layers: Layers) -> tuple[Tensor, ...]:
-    """The norms before attention and before the MLP."""
+def layer_norms(config: TextConfig) -> tuple[Tensor, ...]:
+    """The norms before attention and before the MLP, in every layer."""
     return (
-        *weight("input_layernorm.weight", Role.NORM, (hidden_size,), layers),
-        *weight("post_attention_layernorm.weight", Role.NORM, (hidden_size,), layers),
+        *weight("input_layernorm.weight", Role.NORM, (config.hidden_size,), config.layer_numbers),
+        *weight("post_attention_layernorm.weight", Role.NORM, (config.hidden_size,), config.layer_numbers),
     )
 
 
 def grouped_query_attention(
-    layers: Layers, *, hidden: int, heads: int, groups: int, head_dim: int, gated: bool = False, qkv_bias: bool = False,
-    output_bias: bool = False, qk_norm: bool = True,
-) -> tuple[Tensor, ...]:  # fmt: skip
+    layers: Layers, config: GroupedQueryConfig, *, gated: bool = False, qkv_bias: bool = False, qk_norm: bool = False
+) -> tuple[Tensor, ...]:
     """Query, key, value and output projections; a gated query projection is twice as wide."""
-    query, key = heads * head_dim * (2 if gated else 1), groups * head_dim
+    hidden, heads, head_dim = config.hidden_size, config.num_attention_heads, config.head_dim
+    query, key = heads * head_dim * (2 if gated else 1), config.num_key_value_heads * head_dim
     role = Role.ATTENTION
     biases = (("q_proj", query), ("k_proj", key), ("v_proj", key)) if qkv_bias else ()
-    if output_bias:
-        biases = (*biases, ("o_proj", hidden))
     norms = ("q_norm", "k_norm") if qk_norm else ()
     return (
         *weight("self_attn.q_proj.weight", role, (query, hidden), layers),
@@ -58,15 +57,13 @@ def grouped_query_attention(
     )
 
 
-def gated_delta_net(
-    layers: Layers, *, hidden: int, key_heads: int, key_dim: int, value_heads: int, value_dim: int, taps: int,
-    joined_inputs: bool = False,
-) -> tuple[Tensor, ...]:  # fmt: skip
-    """A linear-attention mixer; `joined_inputs` as Qwen3-Next stores it: QKVZ and BA in one matrix each."""
-    keys, values = key_heads * key_dim, value_heads * value_dim
-    inputs = {"in_proj_qkv": 2 * keys + values, "in_proj_z": values, "in_proj_b": value_heads, "in_proj_a": value_heads}
+def gated_delta_net(layers: Layers, *, hidden: int, sizes: LinearAttention, joined_inputs: bool) -> tuple[Tensor, ...]:
+    """A linear-attention mixer; with `joined_inputs` QKVZ and BA are one matrix each."""
+    keys, values = sizes.num_key_heads * sizes.key_head_dim, sizes.num_value_heads * sizes.value_head_dim
+    heads, mixed = sizes.num_value_heads, 2 * keys + values
+    inputs = {"in_proj_qkv": mixed, "in_proj_z": values, "in_proj_b": heads, "in_proj_a": heads}
     if joined_inputs:
-        inputs = {"in_proj_qkvz": 2 * keys + 2 * values, "in_proj_ba": 2 * value_heads}
+        inputs = {"in_proj_qkvz": mixed + values, "in_proj_ba": 2 * heads}
     role = Role.LINEAR_ATTENTION
     return (
         *(
@@ -74,11 +71,11 @@ def gated_delta_net(
             for name, rows in inputs.items()
             for t in weight(f"linear_attn.{name}.weight", role, (rows, hidden), layers)
         ),
-        *weight("linear_attn.conv1d.weight", role, (2 * keys + values, 1, taps), layers),
+        *weight("linear_attn.conv1d.weight", role, (mixed, 1, sizes.conv_kernel_dim), layers),
         *weight("linear_attn.out_proj.weight", role, (hidden, values), layers),
-        *weight("linear_attn.A_log", role, (value_heads,), layers),
-        *weight("linear_attn.dt_bias", role, (value_heads,), layers),
-        *weight("linear_attn.norm.weight", Role.NORM, (value_dim,), layers),
+        *weight("linear_attn.A_log", role, (heads,), layers),
+        *weight("linear_attn.dt_bias", role, (heads,), layers),
+        *weight("linear_attn.norm.weight", Role.NORM, (sizes.value_head_dim,), layers),
     )
 
 
@@ -103,6 +100,26 @@ def routed_experts(layers: Layers, *, hidden: int, inner: int, experts: int, top
         Tensor(name=f"{names}.down_proj", role=role, shape=(hidden, inner), layers=layers, copies=experts,
                used_copies=top_k, why_not_active=""),
     )  # fmt: skip
+
+
+def qwen_experts(layers: Layers, hidden: int, config: RoutedExpertFields) -> tuple[Tensor, ...]:
+    """Router and experts as the Qwen families size them."""
+    return routed_experts(
+        layers,
+        hidden=hidden,
+        inner=config.moe_intermediate_size,
+        experts=config.num_experts,
+        top_k=config.num_experts_per_tok,
+    )
+
+
+def gated_shared_expert(layers: Layers, hidden: int, inner: int) -> tuple[Tensor, ...]:
+    """An expert that every token uses, scaled by a gate."""
+    role = Role.SHARED_EXPERT
+    return (
+        *gated_mlp("mlp.shared_expert", role, hidden, inner, layers),
+        *weight("mlp.shared_expert_gate.weight", role, (1, hidden), layers),
+    )
 
 
 def _tensor(name: str, role: Role, shape: tuple[int, ...], layers: Layers, *, used: bool) -> Tensor:

@@ -1,9 +1,25 @@
 """Megatron arguments from config fields, each with its origin, in the order in which they are written."""
 
-from openrecipes.catalog.families.fields import GroupedQueryFields, Rope, RoutedExpertFields, TextConfig
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Protocol
+
+from openrecipes.catalog.families.fields import GroupedQueryConfig, RoutedExpertFields, TextConfig
 from openrecipes.catalog.model_parts import ModelArgument
 
 _SLIME = "slime convention"
+
+
+class RotaryFields(Protocol):
+    """What every form of rotary position embedding says, scaled or not."""
+
+    @property
+    def rope_theta(self) -> float:
+        """Base of the rotary frequencies."""
+
+    @property
+    def partial_rotary_factor(self) -> float:
+        """Share of the head that is rotated."""
 
 
 def field(flag: str, value: float | str, name: str) -> ModelArgument:
@@ -28,10 +44,8 @@ def convention(flag: str, *values: str, why: str) -> ModelArgument:
 
 
 def number(value: float) -> str:
-    """A number as these flags want it: whole ones without a point, small ones as 1e-6."""
-    if value == int(value):
-        return str(int(value))
-    mantissa, _, exponent = f"{value!r}".partition("e")
+    """A number as argparse reads it back: 60, 0.25, 2.5, and 1e-6 rather than 1e-06."""
+    mantissa, _, exponent = repr(value).partition("e")
     return f"{mantissa}e{int(exponent)}" if exponent else mantissa
 
 
@@ -43,11 +57,11 @@ def sizes(config: TextConfig) -> tuple[ModelArgument, ...]:
     )
 
 
-def grouped_query(heads: int, config: GroupedQueryFields) -> tuple[ModelArgument, ...]:
+def grouped_query(config: GroupedQueryConfig) -> tuple[ModelArgument, ...]:
     """Query heads, key-value heads and head width."""
     return (
         switch("--group-query-attention", "config.json:num_key_value_heads"),
-        field("--num-attention-heads", heads, "num_attention_heads"),
+        field("--num-attention-heads", config.num_attention_heads, "num_attention_heads"),
         field("--num-query-groups", config.num_key_value_heads, "num_key_value_heads"),
         field("--kv-channels", config.head_dim, "head_dim"),
     )
@@ -64,12 +78,12 @@ def norms(config: TextConfig, *, zero_centred: bool) -> tuple[ModelArgument, ...
     )
 
 
-def rotary(rope: Rope) -> tuple[ModelArgument, ...]:
+def rotary(rope: RotaryFields) -> tuple[ModelArgument, ...]:
     """Rotary position embedding: share of the head and base."""
     return (
         architecture("--position-embedding-type", "rope", why="rotary position embedding"),
         field("--rotary-percent", rope.partial_rotary_factor, "rope_parameters.partial_rotary_factor"),
-        field("--rotary-base", rope.rope_theta, "rope_parameters.rope_theta"),
+        field("--rotary-base", int(rope.rope_theta), "rope_parameters.rope_theta"),
     )
 
 
@@ -92,17 +106,54 @@ def qwen_experts(config: RoutedExpertFields) -> tuple[ModelArgument, ...]:
     )
 
 
-def moe_layer_freq(dense: int, layers: int) -> str:
+def gated_shared_expert(width: int) -> tuple[ModelArgument, ...]:
+    """An expert that every token uses, scaled by a gate."""
+    name = "shared_expert_intermediate_size"
+    return (
+        field("--moe-shared-expert-intermediate-size", width, name),
+        architecture("--moe-shared-expert-gate", why="a gate scales the shared expert"),
+    )
+
+
+def moe_layers(sparse: Sequence[int], layers: int, origin: str) -> ModelArgument:
     """Which layers have experts, in the form without spaces that Megatron's parser accepts: `[0]*3+[1]*58`."""
-    moe = f"[1]*{layers - dense}"
-    return f"[0]*{dense}+{moe}" if dense else moe
+    has_experts = set(sparse)
+    runs = groupby(range(layers), key=lambda layer: int(layer in has_experts))
+    pattern = "+".join(f"[{kind}]*{len(tuple(run))}" for kind, run in runs)
+    return ModelArgument(flag="--moe-layer-freq", values=(pattern,), origin=origin)
 
 
-def softmax_router() -> tuple[ModelArgument, ...]:
-    """A router that chooses by softmax, without an auxiliary loss."""
+def softmax_router(*, normalised: bool = True) -> tuple[ModelArgument, ...]:
+    """A router that chooses by softmax, without an auxiliary loss.
+
+    Megatron takes the softmax over the chosen experts alone, which scales their weights to sum to 1; where the
+    model does not, the softmax must come first.
+    """
+    first = switch("--moe-router-pre-softmax", "config.json:norm_topk_prob")
     return (
         architecture("--moe-router-score-function", "softmax", why="the router chooses by softmax"),
-        convention("--moe-router-dtype", "fp32", why="router in FP32"),
-        convention("--moe-aux-loss-coeff", "0", why="router_aux_loss_coef is not used"),
+        *(() if normalised else (first,)),
+        *_router_conventions(),
         convention("--moe-token-drop-policy", "probs", why="as its model scripts pass it"),
+    )
+
+
+def sigmoid_router(scaling_factor: float) -> tuple[ModelArgument, ...]:
+    """A router that chooses by sigmoid plus a bias per expert, which is not trained by gradient."""
+    scaling = field("--moe-router-topk-scaling-factor", scaling_factor, "routed_scaling_factor")
+    return (
+        architecture("--moe-router-score-function", "sigmoid", why="the router chooses by sigmoid"),
+        convention("--moe-router-pre-softmax", why="as its model scripts pass it"),
+        architecture("--moe-router-enable-expert-bias", why="a bias per expert corrects the choice"),
+        convention("--moe-router-bias-update-rate", "0", why="the bias stays as it is"),
+        convention("--moe-router-load-balancing-type", "seq_aux_loss", why="as its model scripts pass it"),
+        *((scaling,) if scaling_factor != 1 else ()),
+        *_router_conventions(),
+    )
+
+
+def _router_conventions() -> tuple[ModelArgument, ...]:
+    return (
+        convention("--moe-router-dtype", "fp32", why="router in FP32"),
+        convention("--moe-aux-loss-coeff", "0", why="no auxiliary loss, whatever the config says"),
     )
