@@ -1,0 +1,106 @@
+"""One run as evidence: its steps, its argument dump, its job, and the hashes that tie them to files."""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+from openrecipes.logs.run_log import RunLog, read_log
+from openrecipes.logs.sources import log_files
+from openrecipes.logs.step import StepRecord
+from openrecipes.problems import Place, Problem, UsageError
+from openrecipes.runs.directory import RECORD, open_run_directory
+from openrecipes.runs.json_files import sha256_of
+from openrecipes.runs.record import Job, RunRecord
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Run:
+    """What is known of one run.
+
+    `first_number` is the trainer's number of its first step. `record` is None for a bare log; `job` is None there
+    too, and where the launched script never started. `log_sha256` is over the raw bytes of the log, or over the
+    `sha256  name` lines of several. `log_changed`: the log grew or changed while it was read.
+    """
+
+    name: str
+    steps: tuple[StepRecord, ...]
+    first_number: int = 0
+    format: str | None = None
+    arguments: Mapping[str, str] = field(default_factory=dict)
+    log_problems: tuple[Problem, ...] = ()
+    log_sha256: str | None = None
+    log_changed: bool = False
+    last_stamp_s: float | None = None
+    record: RunRecord | None = None
+    job: Job | None = None
+
+    def number(self, step: StepRecord) -> int | None:
+        """The step's number counted from 0, or None where the log gives it none."""
+        return None if step.step is None else step.step - self.first_number
+
+    @property
+    def steps_read(self) -> int:
+        """Different steps in the log."""
+        return len({(step.step, step.line if step.step is None else 0) for step in self.steps})
+
+    @property
+    def measured(self) -> date | None:
+        """Day of the run: of the job's start (UTC), else of the log's last stamp as printed."""
+        stamp = self.job.start_unix_s if self.job else self.last_stamp_s
+        if stamp is None or not 0 <= stamp < 1e11:
+            return None
+        return datetime.fromtimestamp(stamp, UTC).date()
+
+
+def read_run(source: str) -> Run:
+    """The run that a log file, a directory of one run's logs, or a run directory holds.
+
+    Raises: UsageError if there is no such thing, it cannot be read, or its record does not fit.
+    """
+    if source == "-":
+        raise UsageError(
+            Problem(
+                place=Place(file="-"),
+                rule="log-is-a-file",
+                what="a score needs the log's hash, and standard input cannot be read twice",
+                mend="save the log to a file and name that",
+            )
+        )
+    files = tuple(Path(name) for name in log_files([source]))
+    before = _state(files)
+    sha256 = _sha256(files, Path(source))
+    log = read_log([source])
+    return _run(source, log, sha256, changed=_state(files) != before)
+
+
+def _run(source: str, log: RunLog, sha256: str, *, changed: bool) -> Run:
+    directory = open_run_directory(Path(source)) if (Path(source) / RECORD).is_file() else None
+    return Run(
+        name=source,
+        steps=log.steps,
+        format=log.format,
+        arguments=log.arguments,
+        log_problems=log.problems,
+        log_sha256=sha256,
+        log_changed=changed,
+        last_stamp_s=log.last_stamp_s,
+        record=directory.record() if directory else None,
+        job=directory.job() if directory else None,
+    )
+
+
+def _sha256(files: tuple[Path, ...], source: Path) -> str:
+    if len(files) == 1:
+        return sha256_of(files[0])
+    return hashlib.sha256("".join(sorted(_hash_lines(files, source))).encode()).hexdigest()
+
+
+def _hash_lines(files: tuple[Path, ...], source: Path) -> Iterator[str]:
+    for file in files:
+        yield f"{sha256_of(file)}  {file.relative_to(source).as_posix()}\n"
+
+
+def _state(files: tuple[Path, ...]) -> tuple[tuple[int, int], ...]:
+    return tuple((stat.st_size, stat.st_mtime_ns) for stat in (file.stat() for file in files))

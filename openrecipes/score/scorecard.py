@@ -1,0 +1,171 @@
+"""The figures of a steady window, or the problems that forbid them."""
+
+import datetime
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from openrecipes import units
+from openrecipes.problems import Problem, errors_in
+from openrecipes.recipe.result import ActiveParams, Result
+from openrecipes.recipe.write import json_ready, plain
+from openrecipes.score.spread import Drift, StepTimes
+from openrecipes.score.window import ScoredWindow
+
+TIMER: Final = "step_time"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Figures:
+    """All digits of one window's figures; None has its reason in the scorecard's notes."""
+
+    tokens_per_s_per_gpu: float
+    usd_per_million_tokens: float | None
+    step_time_cv_percent: float
+    mfu: float | None
+    window_tokens: int
+    step_time_s: StepTimes
+    confidence_interval: tuple[float, float] | None
+    drift: Drift | None
+    unsteady: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BetweenRuns:
+    """Several runs of one recipe: how many were scored, and how far their tokens/s/GPU lie apart."""
+
+    runs: int
+    median: float
+    min: float
+    max: float
+    cv_percent: float | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Attempt:
+    """One of several runs: its log, and its figure or the rules that refused it."""
+
+    name: str
+    log_sha256: str | None
+    tokens_per_s_per_gpu: float | None
+    refused: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Scorecard:
+    """One run's score, or several runs' as one. `figures` is None exactly where `problems` holds an error."""
+
+    window: ScoredWindow | None
+    steps_per_run: int | None
+    steps_read: int
+    figures: Figures | None
+    problems: tuple[Problem, ...]
+    active_params: ActiveParams | None
+    mfu_note: str | None
+    usd_note: str | None
+    price: str | None
+    measured: datetime.date | None
+    runs: int
+    profiler: bool | None
+    gpu_hours: float | None
+    gpu_hours_note: str
+    log_sha256: str | None
+    render_sha256: str | None
+    weights: str | None
+    deviations: tuple[str, ...]
+    between_runs: BetweenRuns | None = None
+    attempts: tuple[Attempt, ...] = ()
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether an error forbids the figures."""
+        return self.figures is None
+
+    @property
+    def errors(self) -> tuple[Problem, ...]:
+        """The problems that forbid the figures."""
+        return errors_in(self.problems)
+
+    def document(self) -> dict[str, Any]:
+        """The score as `--json` prints it: the result's keys first, full floats, nulls where refused."""
+        known = self.figures
+        keys: dict[str, Any] = {
+            "tokens_per_s_per_gpu": known.tokens_per_s_per_gpu if known else None,
+            "usd_per_million_tokens": known.usd_per_million_tokens if known else None,
+            "step_time_cv_percent": known.step_time_cv_percent if known else None,
+            "mfu": known.mfu if known else None,
+            "mfu_note": self.mfu_note,
+            "active_params": plain(self.active_params) if self.active_params else None,
+            "measured": self.measured,
+            "steps_per_run": self.steps_per_run,
+            "window": list(self.window.ends) if self.window else None,
+            "window_tokens": known.window_tokens if known else None,
+            "runs": self.runs if known else None,
+            "profiler": self.profiler,
+            "gpu_hours": self.gpu_hours,
+            "gpu_hours_note": self.gpu_hours_note,
+            "rule": self.window.rule if self.window else None,
+            "timer": TIMER,
+            "steps_read": self.steps_read,
+            "log_sha256": self.log_sha256,
+            "render_sha256": self.render_sha256,
+            "confidence_interval": known.confidence_interval if known else None,
+            "unsteady": known.unsteady if known else None,
+            "weights": self.weights,
+            "deviations": self.deviations,
+            "step_time_s": asdict(known.step_time_s) if known else None,
+            "drift": asdict(known.drift) if known and known.drift else None,
+            "price": self.price,
+            "usd_note": self.usd_note,
+            "problems": [problem.document() for problem in self.problems],
+        }
+        if self.attempts:
+            keys["between_runs"] = asdict(self.between_runs) if self.between_runs else None
+            keys["attempts"] = [asdict(attempt) for attempt in self.attempts]
+        document: dict[str, Any] = json_ready(keys)
+        return document
+
+    def result(self) -> Result:
+        """The recipe's `result` block: published digits, and only those optional keys that say something.
+
+        Raises: ValueError if the score was refused, or no recipe was scored: then there is nothing to publish.
+        """
+        known = self.figures
+        if known is None or self.window is None or self.steps_per_run is None or self.active_params is None:
+            raise ValueError("a refused score has no result")
+        fields: dict[str, Any] = {
+            "tokens_per_s_per_gpu": units.tokens_per_s_per_gpu(known.tokens_per_s_per_gpu),
+            "usd_per_million_tokens": _rounded(known.usd_per_million_tokens, units.usd_per_million_tokens),
+            "step_time_cv_percent": units.step_time_cv_percent(known.step_time_cv_percent),
+            "mfu": _rounded(known.mfu, units.mfu),
+            "mfu_note": self.mfu_note,
+            "active_params": self.active_params,
+            "measured": self.measured,
+            "steps_per_run": self.steps_per_run,
+            "window": self.window.ends,
+            "window_tokens": known.window_tokens,
+            "runs": self.runs,
+            "profiler": self.profiler,
+            "gpu_hours": _rounded(self.gpu_hours, units.gpu_hours),
+            "gpu_hours_note": self.gpu_hours_note,
+        }
+        interval = known.confidence_interval
+        optional: dict[str, Any] = {
+            "rule": self.window.rule,
+            "timer": TIMER,
+            "steps_read": self.steps_read,
+            "log_sha256": self.log_sha256,
+            "render_sha256": self.render_sha256,
+            "confidence_interval": interval and tuple(map(units.tokens_per_s_per_gpu, interval)),
+            "unsteady": True if known.unsteady else None,
+            "weights": self.weights,
+            "deviations": self.deviations or None,
+        }
+        return Result(**fields, **{key: value for key, value in optional.items() if value is not None})
+
+
+def _rounded(value: float | None, digits: Callable[[float], float]) -> float | None:
+    """The value at its published digits; where these would print zero, at two significant ones."""
+    if value is None:
+        return None
+    return digits(value) or float(f"{value:.2g}")

@@ -1,0 +1,270 @@
+"""What forbids a figure in the step records themselves."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from math import isfinite
+from typing import Final
+
+from openrecipes.logs.step import StepRecord
+from openrecipes.problems import Place, Problem, Severity
+from openrecipes.score.expected import Expected
+from openrecipes.score.run_evidence import Run
+from openrecipes.score.window import ScoredWindow
+
+# Token counts come back from a rate times a time, so they carry rounding; a row too few is far more than this.
+_TOKEN_TOLERANCE: Final = 1e-3
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Scene:
+    """A run, what it should have been, and the window that is to be scored."""
+
+    run: Run
+    expected: Expected
+    window: ScoredWindow
+    steps_per_run: int
+
+    @property
+    def scored(self) -> tuple[StepRecord, ...]:
+        """The records of the window's steps, in the log's order."""
+        return tuple(step for step in self.run.steps if self.is_scored(step))
+
+    def is_scored(self, step: StepRecord) -> bool:
+        """Whether the step lies in the window."""
+        number = self.run.number(step)
+        return number is not None and self.window.first <= number <= self.window.last
+
+    def problem(
+        self,
+        rule: str,
+        what: str,
+        mend: str,
+        *,
+        at: StepRecord | None = None,
+        key: str = "",
+        severity: Severity = "error",
+    ) -> Problem:
+        """A problem of this run, at a step's line of the log where there is one."""
+        place = Place(file=self.run.name, key=key)
+        if at is not None:
+            place = Place(file=at.file or self.run.name, line=at.line or None, key=key or f"step {at.step}")
+        return Problem(place=place, rule=rule, what=what, mend=mend, severity=severity)
+
+
+def step_refusals(scene: Scene) -> Iterator[Problem]:
+    """Every problem of the window's records: missing, repeated, without a usable time, averaged, cut short."""
+    yield from _first_step(scene)
+    yield from _length(scene)
+    averaged = tuple(_averaged(scene))
+    yield from averaged or _missing(scene)
+    yield from _repeated(scene)
+    yield from _restarted(scene)
+    yield from _times(scene)
+    yield from _training(scene)
+    yield from _skipped(scene)
+    yield from _tokens(scene)
+
+
+def ranges(numbers: Iterable[int]) -> str:
+    """Numbers for people: `4`, `4, 6`, `4-9, 12`."""
+    spans: list[list[int]] = []
+    for number in sorted(numbers):
+        if spans and number == spans[-1][1] + 1:
+            spans[-1][1] = number
+        else:
+            spans.append([number, number])
+    return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in spans)
+
+
+def _first_step(scene: Scene) -> Iterator[Problem]:
+    if scene.window.first == 0:
+        yield scene.problem(
+            "window-first-step",
+            f"the window {scene.window.first}..{scene.window.last} holds step 0, which pays for compilation and set-up",
+            "start the window at step 1 or later",
+        )
+    if scene.window.steps < 2:
+        yield scene.problem(
+            "window-too-short",
+            f"the window {scene.window.first}..{scene.window.last} holds one step, so it has no spread",
+            "score at least two steps",
+        )
+
+
+def _length(scene: Scene) -> Iterator[Problem]:
+    numbers = [number for step in scene.run.steps if (number := scene.run.number(step)) is not None]
+    if not numbers:
+        yield scene.problem(
+            "steps-unnumbered",
+            f"none of the {len(scene.run.steps)} steps has a number of its own",
+            "score a log whose step records hold their numbers",
+        )
+        return
+    last, steps = max(numbers), scene.steps_per_run
+    if last + 1 < steps:
+        yield scene.problem(
+            "steps-short",
+            f"the log ends at step {last}, but the run has {steps} steps (0-{steps - 1})",
+            "score the log of a run that finished",
+        )
+    elif last + 1 > steps:
+        yield scene.problem(
+            "steps-surplus",
+            f"the log goes on to step {last}, but the run has {steps} steps (0-{steps - 1})",
+            f"score it with a recipe of {last + 1} steps: a longer run has another learning rate schedule",
+        )
+    if scene.window.last >= steps:
+        yield scene.problem(
+            "window-outside",
+            f"the window {scene.window.first}..{scene.window.last} ends after the last step, {steps - 1}",
+            f"end it at step {steps - 1} or earlier",
+        )
+
+
+def _averaged(scene: Scene) -> Iterator[Problem]:
+    for step in scene.run.steps:
+        number = scene.run.number(step)
+        over = max(step.interval, step.timed_over)
+        if number is None or over == 1 or number < scene.window.first or number - over >= scene.window.last:
+            continue
+        yield scene.problem(
+            "steps-averaged",
+            f"step {step.step} is timed together with others: one mean over {over} steps",
+            "log every step (--log-interval 1, rollout batch equal to global batch); a mean hides the spread",
+            at=step,
+        )
+        return
+
+
+def _missing(scene: Scene) -> Iterator[Problem]:
+    there = {scene.run.number(step) for step in scene.run.steps}
+    last = max((number for number in there if number is not None), default=-1)
+    wanted = range(scene.window.first, min(scene.window.last, last) + 1)
+    # A recipe may state a window of any length; the first thousand gaps say enough.
+    missing = list(islice((number for number in wanted if number not in there), 1000))
+    if missing:
+        verb = "is" if len(missing) == 1 else "are"
+        yield scene.problem(
+            "steps-missing",
+            f"step {ranges(missing)} of the window {scene.window.first}..{scene.window.last} {verb} not in the log",
+            "score the whole log, with the output of every node",
+        )
+
+
+def _repeated(scene: Scene) -> Iterator[Problem]:
+    seen = Counter(scene.run.number(step) for step in scene.scored)
+    repeated = [number for number, times in seen.items() if times > 1 and number is not None]
+    if repeated:
+        second = [step for step in scene.scored if scene.run.number(step) == repeated[0]][1]
+        yield scene.problem(
+            "steps-repeated",
+            f"step {ranges(repeated)} of the window stands in the log more than once, with different values",
+            "score one attempt alone: cut the log at the restart, or give each run its own file",
+            at=second,
+        )
+
+
+def _restarted(scene: Scene) -> Iterator[Problem]:
+    scored = scene.scored
+    attempts = {step.attempt for step in scored}
+    starts = {
+        attempt: next(step for step in scene.run.steps if step.attempt == attempt)
+        for attempt in attempts
+        if attempt > 0
+    }
+    inside = [first for first in starts.values() if scene.is_scored(first)]
+    if inside or len(attempts) > 1:
+        at = inside[0] if inside else next(iter(starts.values()))
+        yield scene.problem(
+            "window-restarted",
+            f"the run was started again at step {at.step}, and the window holds steps of both or that first step",
+            "score a run that went through in one go",
+            at=at,
+        )
+
+
+def _times(scene: Scene) -> Iterator[Problem]:
+    again = "score a run whose window has a positive time for every step"
+    for step in scene.scored:
+        time = step.step_time_s
+        if time is None:
+            yield scene.problem("step-time-absent", f"step {step.step} has no step time", again, at=step)
+        elif not isfinite(time):
+            yield scene.problem("step-time-not-finite", f"step {step.step} took {time} s", again, at=step)
+        elif time <= 0:
+            yield scene.problem("step-time-not-positive", f"step {step.step} took {time} s", again, at=step)
+
+
+def _training(scene: Scene) -> Iterator[Problem]:
+    """A loss or gradient norm that is no number, or is missing for some steps only (some trainers leave a NaN out)."""
+    kinds: tuple[tuple[str, str, Callable[[StepRecord], float | None]], ...] = (
+        ("loss", "loss", lambda step: step.loss),
+        ("grad-norm", "gradient norm", lambda step: step.grad_norm),
+    )
+    for rule, name, value in kinds:
+        bad = [step for step in scene.scored if (number := value(step)) is not None and not isfinite(number)]
+        if bad:
+            yield scene.problem(
+                f"{rule}-not-finite",
+                f"the {name} of step {bad[0].step} is {value(bad[0])}"
+                + (f", and of {len(bad) - 1} more" if bad[1:] else ""),
+                "find out why the run diverged; figures of a run without finite values mean nothing",
+                at=bad[0],
+            )
+    without = [step for step in scene.scored if step.loss is None]
+    if without and len(without) < len(scene.scored):
+        numbers = ranges(number for step in without if (number := scene.run.number(step)) is not None)
+        yield scene.problem(
+            "loss-absent",
+            f"step {numbers} of the window has no loss in the log, where others have one",
+            "look whether the loss was NaN there: some trainers leave it out",
+            at=without[0],
+        )
+
+
+def _skipped(scene: Scene) -> Iterator[Problem]:
+    skipped = [step for step in scene.scored if step.skipped]
+    if not skipped:
+        return
+    everything = len(skipped) == len(scene.scored)
+    count = "all steps" if everything else f"{len(skipped)} of {len(scene.scored)} steps"
+    yield scene.problem(
+        "steps-all-skipped" if everything else "steps-skipped",
+        f"{count} of the window were skipped iterations: no weight was updated",
+        "mend the loss scale or the divergence behind it",
+        at=skipped[0],
+        severity="error" if everything else "warning",
+    )
+
+
+def _tokens(scene: Scene) -> Iterator[Problem]:
+    stated = scene.expected
+    for step in scene.scored:
+        if step.global_batch is not None and step.global_batch != stated.global_batch:
+            yield scene.problem(
+                "global-batch",
+                f"step {step.step} took {step.global_batch} rows, but the global batch is {stated.global_batch}",
+                "score it with the recipe that was launched",
+                at=step,
+            )
+            return
+    for step in scene.scored:
+        if step.tokens is None or _near(step.tokens, stated.tokens_per_step):
+            continue
+        # Releases before the step record held its batch count the tokens of one data-parallel rank.
+        if step.global_batch is None and stated.dp and _near(step.tokens * stated.dp, stated.tokens_per_step):
+            continue
+        yield scene.problem(
+            "tokens-per-step",
+            f"step {step.step} trained on {step.tokens:,} tokens, but {stated.global_batch} rows of "
+            f"{stated.row_tokens:,} tokens are {stated.tokens_per_step:,}",
+            "train on rows of the stated length, or state the length that the rows have",
+            at=step,
+        )
+        return
+
+
+def _near(value: float, stated: float) -> bool:
+    return abs(value - stated) <= _TOKEN_TOLERANCE * stated
