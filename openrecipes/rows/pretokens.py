@@ -1,0 +1,70 @@
+r"""Text cut where every Qwen3.5-style tokenizer must cut too, so that repeated words are encoded once.
+
+The pre-tokenizer of Qwen3.5 never lets one token span a cut made here, and what it does on one side of
+a cut does not depend on the other side:
+
+- before whitespace (other than a line break) that follows non-whitespace: no alternative of the
+  pattern goes on from non-whitespace into such whitespace;
+- after the last line break of a run of whitespace: `\s*[\r\n]+` ends there, and so do the line breaks
+  that punctuation takes along;
+- before the last character of a run of such whitespace when text follows: `\s+(?!\S)` leaves that one.
+
+Unicode normalisation (NFC) does not reach across a cut either: whitespace neither composes nor is reordered.
+"""
+
+import re
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+# Unicode's White_Space, as the tokenizers' \s. Python's own \s takes U+001C to U+001F too.
+_BREAK = "\\r\\n"
+_BLANK = "\\t\\x0b\\x0c \\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000"
+_SPACE = _BREAK + _BLANK
+
+_PRETOKENS = re.compile(
+    f"[{_BLANK}]?[^{_SPACE}]+(?:[{_SPACE}]*[{_BREAK}]+)?"
+    f"|[{_SPACE}]*[{_BREAK}]+"
+    f"|[{_BLANK}]+(?=[{_BLANK}][^{_SPACE}])"
+    f"|[{_SPACE}]+"
+)
+# Whitespace up to its last line break: no cut is allowed inside, nor before it when a line break precedes.
+BREAK_RUN = re.compile(f"[{_SPACE}]*[{_BREAK}]+")
+
+# What pattern and normalizer a tokenizer must have for these cuts to be right.
+PATTERN = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*"
+    r"|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+
+_MAX_KEPT_CHARACTERS = 40
+_MAX_KEPT_PRETOKENS = 400_000
+
+
+def pretokens(text: str) -> list[str]:
+    """The text in pieces that are encoded independently of each other; joined they are the text."""
+    return _PRETOKENS.findall(text)
+
+
+class PretokenCache(dict[str, bytes]):
+    """Token ids (int32, little endian) of pieces already seen; at most some 100 MB."""
+
+    def __init__(self, encode: Callable[[str], list[int]]) -> None:
+        super().__init__()
+        self._encode = encode
+
+    def __missing__(self, piece: str) -> bytes:
+        ids = np.asarray(self._encode(piece), dtype="<i4").tobytes()
+        if len(piece) <= _MAX_KEPT_CHARACTERS and len(self) < _MAX_KEPT_PRETOKENS:
+            self[piece] = ids
+        return ids
+
+    def encode(self, text: str) -> bytes:
+        """Token ids of a text without special tokens, as int32 little endian."""
+        return b"".join(map(self.__getitem__, _PRETOKENS.findall(text)))
+
+
+def ids_array(ids: bytes) -> NDArray[np.int32]:
+    """Token ids as an array, from their stored form."""
+    return np.frombuffer(ids, dtype="<i4")
