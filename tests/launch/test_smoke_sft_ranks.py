@@ -35,8 +35,8 @@ def command(folder: Path, ranks: int, **changes: object) -> list[str]:
     values |= {"hf-checkpoint": folder, "prompt-data": folder / "rows.parquet", "lr-warmup-fraction": 0.1}
     values |= {name.replace("_", "-"): value for name, value in changes.items()}
     flags = ["--calculate-per-token-loss", *(part for name in values for part in (f"--{name}", str(values[name])))]
-    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"]
-    return [*torchrun, str(LAUNCH / "smoke_sft.py"), *flags]
+    torchrun = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"] if ranks > 1 else []
+    return [sys.executable, *torchrun, str(LAUNCH / "smoke_sft.py"), *flags]
 
 
 def steps(log: str) -> list[dict[str, float]]:
