@@ -2,6 +2,7 @@
 
 import os
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -108,7 +109,8 @@ def _write(target: Path, entry: dict[str, Any]) -> None:
         beside.write_text(text, encoding="utf-8")
         beside.replace(target)
     except OSError as error:
-        beside.unlink(missing_ok=True)
+        with suppress(OSError):
+            beside.unlink()
         what = f"cannot be written: {error.strerror}"
         mend = "name a folder that you may write with -o"
         raise UsageError(Problem(place=Place(file=str(target)), rule="file-writable", what=what, mend=mend)) from error

@@ -56,7 +56,7 @@ def read_config(text: str, file: str) -> ReadConfig:
         problems += [field_problem(source, prefix, item, kept) for item in error.errors(include_url=False)]
     if problems:
         raise ProblemsError(*in_order(problems))
-    return ReadConfig(family=family, fields=config.model_dump(mode="json", exclude_none=True), not_counted=not_counted)
+    return ReadConfig(family=family, fields=config.stated_fields(), not_counted=not_counted)
 
 
 def _family(whole: Mapping[str, Any], source: ConfigFile) -> tuple[Family[Any], Mapping[str, Any]]:

@@ -92,8 +92,8 @@ class Model:
 
 def hf_config(model: Model) -> dict[str, JsonValue]:
     """The text model's Hugging Face config.json as data; transformers builds the causal LM from it."""
-    fields: dict[str, JsonValue] = model.config.model_dump(mode="json", exclude_none=True)
-    return {"architectures": [model.family.causal_lm], "model_type": model.family.model_type, **fields}
+    head: dict[str, JsonValue] = {"architectures": [model.family.causal_lm], "model_type": model.family.model_type}
+    return head | model.config.stated_fields()
 
 
 def model(name: str) -> Model:
@@ -104,7 +104,8 @@ def model(name: str) -> Model:
     files, slug = _files(), name.lower()
     if is_model_name(name) and slug in files:
         return _load(files[slug])
-    known = {slug: _load(path).name for slug, path in files.items()}
+    # Added files stand by their file's name here: a spoilt one must not hide this mistake.
+    known = {slug: _shipped_model(path).name if path.parent == MODEL_FOLDER else slug for slug, path in files.items()}
     close = nearest(slug, known)
     raise UsageError(
         Problem(

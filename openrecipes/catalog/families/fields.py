@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, JsonValue, model_validator
 from pydantic_core import PydanticCustomError
 
 from openrecipes.catalog.data_files import CatalogData
@@ -66,6 +66,12 @@ class TextConfig(CatalogData):
     rms_norm_eps: float = Field(gt=0, lt=1, description="Epsilon of every RMSNorm.")
     tie_word_embeddings: bool = Field(description="Whether the LM head is the embedding.")
     max_position_embeddings: Width | None = Field(default=None, description="Longest row stated for the model.")
+
+    def stated_fields(self) -> dict[str, JsonValue]:
+        """The fields as config.json has them; null only where null has a meaning of its own."""
+        stated: dict[str, JsonValue] = self.model_dump(mode="json")
+        required = {name for name, info in type(self).model_fields.items() if info.is_required()}
+        return {name: value for name, value in stated.items() if value is not None or name in required}
 
     @property
     def layer_numbers(self) -> tuple[int, ...]:
