@@ -1,14 +1,15 @@
 """YAML read to plain values that still know their file, line and key.
 
-PyYAML alone keeps the last of two equal keys in silence, reads `1e-5` as text and bare `12.10` as the
-number 12.1, and expands anchors without bound. Here each of these is a problem with its line.
+PyYAML alone keeps the last of two equal keys in silence, reads `1e-5` as text, `no` as false and `010` as 8,
+and lets anchors stand for anything. Here each of these is a problem with its line.
 """
 
 import re
+import stat
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
@@ -16,13 +17,29 @@ from openrecipes.problems import Place, Problem, ProblemsError, unreadable
 
 Path_ = tuple[str | int, ...]
 
-MAX_BYTES = 16 * 2**20
-MAX_DEPTH = 40
+MAX_BYTES: Final = 16 * 2**20
+MAX_DEPTH: Final = 40
+MAX_DIGITS: Final = 400
 
+# The C parser is ten times faster, but not every build of PyYAML has it.
 _LOADER: type = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_FLOAT_READ_AS_TEXT = re.compile(r"[-+]?(\d[\d_]*\.?[\d_]*|\.\d[\d_]*)[eE][-+]?\d+")
-_BASE_60 = re.compile(r"[-+]?\d+(:\d+)+(\.\d*)?")
-_WORDS_READ_AS_BOOLEAN = frozenset({"y", "n", "yes", "no", "on", "off"})
+_TEXT_TAG: Final = "tag:yaml.org,2002:str"
+_FLOAT_READ_AS_TEXT: Final = re.compile(r"[-+]?(\d[\d_]*\.?[\d_]*|\.\d[\d_]*)[eE][-+]?\d+")
+_BASE_60: Final = re.compile(r"[-+]?\d+(:\d+)+(\.\d*)?")
+_BASE_8: Final = re.compile(r"[-+]?0[0-7_]+")
+_WORDS_READ_AS_BOOLEAN: Final = frozenset({"y", "n", "yes", "no", "on", "off"})
+
+# What the parser complains of, and how to mend it; the first that its words hold is taken.
+_SYNTAX_MENDS: Final = (
+    ("mapping values are not allowed", "quote the value if it holds `: `, or indent the line as its neighbours are"),
+    ("could not find expected ':'", "write `key: value`; text of several lines follows `key: |`, indented"),
+    ("expected ',' or", "close the bracket, or put commas between the items"),
+    ("unexpected end of stream", "close the quote or the bracket"),
+    ("unknown escape", "use single quotes, in which a backslash is a backslash"),
+    ("expected key", "indent the line as its neighbours are"),
+    ("expected '-' indicator", "start every item of the list with `- `"),
+    ("cannot start any token", "indent with spaces, not tabs, and quote values that start with @, ` or %"),
+)
 
 
 def dotted(path: Path_) -> str:
@@ -35,12 +52,17 @@ def dotted(path: Path_) -> str:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Span:
-    """Where one value stands: its key's line, the value's first and last line, all from 1."""
+    """Where one value stands: its key's line, the value's first and last line, all from 1.
+
+    A scalar also has its text as the file writes it, without quotes, and its style: `'`, `"`, `|`, `>`, or
+    nothing where it stands bare.
+    """
 
     key_line: int
     first_line: int
     last_line: int
-    written: str | None
+    written: str | None = None
+    style: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,7 +73,8 @@ class LocatedDocument:
     text: str
     value: dict[str, Any]
     spans: Mapping[Path_, Span]
-    problems: tuple[Problem, ...] = field(default=())
+    problems: tuple[Problem, ...] = ()
+    unread: frozenset[Path_] = frozenset()  # keys whose value could not be taken as it is written
 
     def place(self, path: Path_ | str = ()) -> Place:
         """The place of a key; of its nearest enclosing key if the key itself is missing."""
@@ -62,10 +85,21 @@ class LocatedDocument:
         line = self.spans[known].key_line if known else 1
         return Place(file=self.file, line=line, key=dotted(parts))
 
+    def span(self, path: Path_ | str) -> Span | None:
+        """Where a value stands, or None if its key is missing."""
+        return self.spans.get(_split(path) if isinstance(path, str) else path)
+
     def written(self, path: Path_ | str) -> str | None:
         """A scalar exactly as the file writes it, or None where it is no scalar or is missing."""
-        span = self.spans.get(_split(path) if isinstance(path, str) else path)
+        span = self.span(path)
         return span.written if span else None
+
+    def line_within(self, path: Path_ | str, index: int) -> int:
+        """The file's line that holds line `index`, from 0, of a text; the key's line unless the text follows `|`."""
+        span = self.span(path)
+        if span is None:
+            return 1
+        return span.first_line + 1 + index if span.style == "|" else span.key_line
 
 
 def _split(path: str) -> Path_:
@@ -73,21 +107,18 @@ def _split(path: str) -> Path_:
 
 
 def read_text(path: Path) -> str:
-    """A UTF-8 text file. Raises UsageError if it is missing, unreadable, too large or not UTF-8."""
+    """A UTF-8 text file. Raises UsageError if it is missing, unreadable or too large; ProblemsError if not UTF-8."""
     try:
-        if path.is_dir():
+        if stat.S_ISDIR(path.stat().st_mode):
             raise unreadable(str(path), "is a folder, not a file")
-        if path.stat().st_size > MAX_BYTES:
-            raise unreadable(
-                str(path),
-                f"has {path.stat().st_size} bytes; a file of this kind has at most {MAX_BYTES}",
-                "name the right file",
-            )
-        data = path.read_bytes()
+        with path.open("rb") as stream:
+            data = stream.read(MAX_BYTES + 1)
     except FileNotFoundError:
         raise unreadable(str(path), "there is no such file") from None
-    except OSError as error:
-        raise unreadable(str(path), f"cannot be read: {error.strerror}") from None
+    except (OSError, ValueError) as error:
+        raise unreadable(str(path), f"cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    if len(data) > MAX_BYTES:
+        raise unreadable(str(path), f"is larger than the {MAX_BYTES:,} bytes that such a file may have")
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -95,7 +126,7 @@ def read_text(path: Path) -> str:
         problem = Problem(
             place=Place(file=str(path), line=line),
             rule="yaml-utf8",
-            what=f"byte 0x{data[error.start]:02x} at position {error.start} is not UTF-8",
+            what=f"byte 0x{data[error.start]:02x} at position {error.start:,} is not UTF-8",
             mend="save the file as UTF-8",
         )
         raise ProblemsError(problem) from None
@@ -104,152 +135,188 @@ def read_text(path: Path) -> str:
 def located_yaml(text: str, file: str) -> LocatedDocument:
     """A YAML mapping with the place of every key.
 
-    Duplicate keys, anchors, and scalars that YAML reads as something other than they look like
+    Duplicate keys, anchors, tags, and scalars that YAML reads as something other than they look like
     come back as `problems`; the rest of the document is still read.
     Raises: ProblemsError if the text is no YAML at all, or not a mapping.
     """
-    root = _compose(text, file)
-    if not isinstance(root, yaml.MappingNode):
-        raise ProblemsError(
-            Problem(
-                place=Place(file=file, line=1),
-                rule="yaml-mapping",
-                what="the file holds no keys",
-                mend="write `key: value` lines, as the files in recipes/ do",
-            )
-        )
-    reader = _Reader(file)
-    value = reader.value(root, ())
-    assert isinstance(value, dict)
-    return LocatedDocument(file=file, text=text, value=value, spans=reader.spans, problems=tuple(reader.problems))
-
-
-def _compose(text: str, file: str) -> yaml.Node | None:
+    reader = _Reader(text, file)
     try:
-        # An alias lets a hundred bytes stand for gigabytes; a file that needs none loses nothing.
-        depth = 0
-        for event in yaml.parse(text, Loader=_LOADER):
-            # Counted here, since composing a deep nest recurses in C and ends the process.
-            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-            if depth > MAX_DEPTH:
-                raise RecursionError
-            if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
-                raise ProblemsError(
-                    Problem(
-                        place=Place(file=file, line=event.start_mark.line + 1 if event.start_mark else None),
-                        rule="yaml-anchor",
-                        what=f"anchors and aliases are not read here ({getattr(event, 'anchor', '')!r})",
-                        mend="write the value out where it is needed",
-                    )
-                )
-        return yaml.compose(text, Loader=_LOADER)
+        value = reader.document()
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        what = " ".join(part for part in (error.context, error.problem) if part)
-        line = mark.line + 1 if mark else None
+        raise ProblemsError(*reader.problems, _syntax_problem(error, text, file)) from None
     except yaml.reader.ReaderError as error:
         code = ord(error.character) if isinstance(error.character, str) else error.character
-        what = f"character U+{code:04X} is not allowed in YAML"
         line = text.count("\n", 0, error.position) + 1
-    except RecursionError:
-        what, line = f"nested more than {MAX_DEPTH} levels deep", None
-    raise ProblemsError(
-        Problem(
-            place=Place(file=file, line=line),
-            rule="yaml-syntax",
-            what=f"not YAML: {what}",
-            mend="mend the line; in doubt, quote the value",
-        )
+        what = f"not YAML: the character U+{code:04X} is not allowed"
+        raise ProblemsError(_problem(file, line, "yaml-syntax", what, "remove the character")) from None
+    if not isinstance(value, dict):
+        held = "a list" if isinstance(value, list) else ("nothing" if value is None else "one value")
+        mend = "write `key: value` lines, as the files in recipes/ do"
+        raise ProblemsError(_problem(file, 1, "yaml-mapping", f"the file holds {held}, not `key: value` lines", mend))
+    return LocatedDocument(
+        file=file,
+        text=text,
+        value=value,
+        spans=reader.spans,
+        problems=tuple(reader.problems),
+        unread=frozenset(reader.unread),
     )
 
 
-class _Reader:
-    """One walk over the nodes: plain values, spans and problems."""
+def _problem(file: str, line: int | None, rule: str, what: str, mend: str) -> Problem:
+    return Problem(place=Place(file=file, line=line), rule=rule, what=what, mend=mend)
 
-    def __init__(self, file: str) -> None:
+
+def _syntax_problem(error: yaml.MarkedYAMLError, text: str, file: str) -> Problem:
+    mark = error.problem_mark or error.context_mark
+    words = error.problem or error.context or ""
+    if "nesting" in words:
+        return _problem(file, mark.line + 1 if mark else None, *_TOO_DEEP)
+    lines = text.splitlines()
+    line = min(mark.line + 1, max(len(lines), 1)) if mark else None
+    shown = lines[line - 1].strip()[:60] if line and lines else ""
+    mend = next((mend for part, mend in _SYNTAX_MENDS if part in words), "mend the line; in doubt, quote the value")
+    return _problem(file, line, "yaml-syntax", f"`{shown}` is not YAML: {words}", mend)
+
+
+_TOO_DEEP: Final = ("yaml-depth", f"nested more than {MAX_DEPTH} levels deep", "write the values out flat")
+
+
+class _Reader:
+    """One walk over the parser's events: plain values, spans, problems, and paths whose value was not taken."""
+
+    def __init__(self, text: str, file: str) -> None:
         self.file = file
         self.spans: dict[Path_, Span] = {}
         self.problems: list[Problem] = []
-        self._constructor = yaml.SafeLoader("")
+        self.unread: set[Path_] = set()
+        self._events: Iterator[Any] = yaml.parse(text, Loader=_LOADER)
+        self._constructor: Any = yaml.SafeLoader("")  # its resolve() has no types
+        self._end: Any = None  # where the value read last ends
 
-    def value(self, node: yaml.Node, path: Path_) -> Any:
-        if len(path) > MAX_DEPTH:
-            self._complain(node, path, "yaml-depth", f"nested more than {MAX_DEPTH} levels deep", "flatten it")
-            return None
-        if isinstance(node, yaml.MappingNode):
-            return dict(self._entries(node, path))
-        if isinstance(node, yaml.SequenceNode):
-            items = []
-            for index, item in enumerate(node.value):
-                self._span(item, item, (*path, index))
-                items.append(self.value(item, (*path, index)))
-            return items
-        return self._scalar(node, path)
+    def document(self) -> Any:
+        """The value of the first document; a second one is a problem."""
+        value = None
+        next(self._events)
+        if isinstance(next(self._events), yaml.DocumentStartEvent):
+            value = self._value(next(self._events), ())
+            next(self._events)
+            following = next(self._events)
+            if isinstance(following, yaml.DocumentStartEvent):
+                mark: Any = following.start_mark
+                line = mark.line + 1
+                what, mend = "a second document starts here", "remove the `---`, or make it a file of its own"
+                self.problems.append(_problem(self.file, line, "yaml-syntax", what, mend))
+        return value
 
-    def _entries(self, node: yaml.MappingNode, path: Path_) -> Iterator[tuple[str, Any]]:
-        first: dict[str, int] = {}
-        for key_node, value_node in node.value:
-            if not isinstance(key_node, yaml.ScalarNode):
-                self._complain(key_node, path, "yaml-key", "a key must be one word", "write `key: value`")
-                continue
-            key = str(key_node.value)
-            line = key_node.start_mark.line + 1
-            if key in first:
-                self._complain(
-                    key_node,
-                    (*path, key),
-                    "yaml-duplicate-key",
-                    f"{key} stands here a second time (first in line {first[key]})",
-                    "keep one of the two",
-                )
-                continue
-            first[key] = line
-            self._span(key_node, value_node, (*path, key))
-            yield key, self.value(value_node, (*path, key))
+    def _value(self, event: Any, path: Path_) -> Any:
+        self._end = event.end_mark
+        if isinstance(event, yaml.AliasEvent):
+            what = f"*{event.anchor} is an alias, and these are not read"
+            return self._refuse(event, path, "yaml-anchor", what, "write the value out")
+        if event.anchor is not None:
+            what = f"&{event.anchor} is an anchor, and these are not read"
+            self._complain(event, path, "yaml-anchor", what, "remove it, and write the value out wherever it is needed")
+        if event.tag is not None:
+            tag = event.tag.replace("tag:yaml.org,2002:", "!!")
+            self._complain(event, path, "yaml-tag", f"{tag[:80]} is a tag, and these are not read", "remove the tag")
+        if isinstance(event, yaml.ScalarEvent):
+            return self._scalar(event, path)
+        if len(path) >= MAX_DEPTH:
+            raise ProblemsError(*self.problems, _problem(self.file, event.start_mark.line + 1, *_TOO_DEEP))
+        return self._mapping(path) if isinstance(event, yaml.MappingStartEvent) else self._sequence(path)
 
-    def _span(self, key: yaml.Node, node: yaml.Node, path: Path_) -> None:
-        first, end = node.start_mark.line + 1, node.end_mark
-        # A block ends where the next token starts: at column 0 of a later line.
-        last = end.line + 1 if end.column > 0 else max(end.line, first)
-        written = node.value if isinstance(node, yaml.ScalarNode) else None
-        self.spans[path] = Span(key_line=key.start_mark.line + 1, first_line=first, last_line=last, written=written)
+    def _sequence(self, path: Path_) -> list[Any]:
+        items: list[Any] = []
+        while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
+            items.append(self._spanned(event, event, (*path, len(items))))
+        self._end = event.end_mark
+        return items
 
-    def _scalar(self, node: yaml.Node, path: Path_) -> Any:
-        assert isinstance(node, yaml.ScalarNode)
-        text = str(node.value)
-        if node.style is None:
-            self._look_alikes(node, path, text)
+    def _mapping(self, path: Path_) -> dict[str, Any]:
+        entries: dict[str, Any] = {}
+        while not isinstance(key := next(self._events), yaml.MappingEndEvent):
+            if not isinstance(key, yaml.ScalarEvent):
+                self._complain(key, path, "yaml-key", "a key must be one word", "write `key: value`")
+                self._skip(key)
+                self._skip(next(self._events))
+            elif key.value in entries:
+                here = (*path, key.value)
+                what = f"{key.value} stands here a second time (first in line {self.spans[here].key_line})"
+                self._complain(key, here, "yaml-duplicate-key", what, "keep one of the two")
+                self._skip(next(self._events))
+            else:
+                entries[key.value] = self._spanned(key, next(self._events), (*path, key.value))
+        self._end = key.end_mark
+        return entries
+
+    def _skip(self, event: Any) -> None:
+        depth = 0
+        while (
+            depth := depth + isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        ):
+            event = next(self._events)
+
+    def _spanned(self, key: Any, event: Any, path: Path_) -> Any:
+        value = self._value(event, path)
+        scalar = isinstance(event, yaml.ScalarEvent)
+        first, end = event.start_mark.line + 1, self._end
+        self.spans[path] = Span(
+            key_line=key.start_mark.line + 1,
+            first_line=first,
+            # A block ends where the next token starts: at column 0 of a later line.
+            last_line=end.line + 1 if end.column > 0 else max(end.line, first),
+            written=event.value if scalar else None,
+            style=(event.style or "") if scalar else "",
+        )
+        return value
+
+    def _scalar(self, event: Any, path: Path_) -> Any:
+        text = event.value
+        tag = self._constructor.resolve(yaml.ScalarNode, text, (not event.style, bool(event.style)))
+        words = None if event.style else _look_alike(tag, text)
+        if words:
+            return self._refuse(event, path, *words)
+        if tag == _TEXT_TAG:
+            return text
         try:
-            return self._constructor.construct_object(node, deep=True)
-        except (yaml.YAMLError, ValueError, OverflowError) as error:
-            reason = getattr(error, "problem", None) or str(error)
-            self._complain(node, path, "yaml-value", f"{text[:80]} cannot be read: {reason}", "quote it, or mend it")
-            return None
+            return self._constructor.construct_object(yaml.ScalarNode(tag, text), deep=True)
+        except (yaml.YAMLError, ValueError, OverflowError):
+            what, mend = f"{text[:80]} cannot be read as a value", "quote it if text is meant"
+            if tag.endswith("timestamp"):
+                what, mend = f"{text[:80]} is no day of the calendar", "write a day such as 2026-10-11"
+            return self._refuse(event, path, "yaml-value", what, mend)
 
-    def _look_alikes(self, node: yaml.ScalarNode, path: Path_, text: str) -> None:
-        tag = node.tag.rsplit(":", 1)[-1]
-        if tag == "str" and _FLOAT_READ_AS_TEXT.fullmatch(text):
-            mantissa, exponent = re.split("[eE]", text)
-            sign = exponent if exponent[0] in "+-" else f"+{exponent}"
-            number = f"{mantissa if '.' in mantissa else mantissa + '.0'}e{sign}"
-            self._complain(
-                node,
-                path,
-                "yaml-number-as-text",
-                f"YAML reads {text} as text, not as a number",
-                f"write {number}, or quote it if text is meant",
-            )
-        elif tag == "bool" and text.lower() in _WORDS_READ_AS_BOOLEAN:
-            self._complain(
-                node,
-                path,
-                "yaml-word-as-boolean",
-                f"YAML reads {text} as true or false",
-                "write true or false, or quote it if text is meant",
-            )
-        elif tag in ("int", "float") and _BASE_60.fullmatch(text):
-            self._complain(node, path, "yaml-base-60", f"YAML reads {text} as a base-60 number", f"quote it: '{text}'")
+    def _refuse(self, event: Any, path: Path_, rule: str, what: str, mend: str) -> None:
+        self.unread.add(path)
+        self._complain(event, path, rule, what, mend)
 
-    def _complain(self, node: yaml.Node, path: Path_, rule: str, what: str, mend: str) -> None:
-        place = Place(file=self.file, line=node.start_mark.line + 1, key=dotted(path))
+    def _complain(self, event: Any, path: Path_, rule: str, what: str, mend: str) -> None:
+        place = Place(file=self.file, line=event.start_mark.line + 1, key=dotted(path))
         self.problems.append(Problem(place=place, rule=rule, what=what, mend=mend))
+
+
+def _look_alike(tag: str, text: str) -> tuple[str, str, str] | None:
+    """Rule, what and mend for a bare scalar that YAML reads as something else than it looks like."""
+    kind = tag.rsplit(":", 1)[-1]
+    if kind == "str" and _FLOAT_READ_AS_TEXT.fullmatch(text):
+        mantissa, exponent = re.split("[eE]", text)
+        sign = exponent if exponent[0] in "+-" else f"+{exponent}"
+        meant = f"{mantissa if '.' in mantissa else mantissa + '.0'}e{sign}"
+        read, rule, mend = (
+            "text, not as a number",
+            "yaml-number-as-text",
+            f"write {meant}, or quote it if text is meant",
+        )
+    elif kind == "bool" and text.lower() in _WORDS_READ_AS_BOOLEAN:
+        read, rule = "true or false", "yaml-word-as-boolean"
+        mend = "write true or false, or quote it if text is meant"
+    elif kind in ("int", "float") and _BASE_60.fullmatch(text):
+        read, rule, mend = "a number in base 60", "yaml-base-60", f"quote it: '{text[:80]}'"
+    elif kind == "int" and _BASE_8.fullmatch(text):
+        read, rule, mend = "a number in base 8", "yaml-octal", f"write {text.lstrip('0')[:80] or 0}, or quote it"
+    elif kind in ("int", "float") and len(text) > MAX_DIGITS:
+        return "yaml-value", f"{text[:40]}… has {len(text):,} digits", "write the number that is meant"
+    else:
+        return None
+    return rule, f"YAML reads {text[:80]} as {read}", mend

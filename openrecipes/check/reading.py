@@ -16,6 +16,8 @@ READING_RULES: Final = (
     _read("yaml-mapping", "the file holds `key: value` lines."),
     _read("yaml-key", "a key is one word."),
     _read("yaml-duplicate-key", "no key stands twice in one block; YAML would keep the last in silence."),
+    _read("yaml-depth", "no value lies deeper than 40 levels."),
+    _read("yaml-tag", "no tags such as `!!float`."),
     _read("yaml-anchor", "no anchors and aliases: a hundred bytes could stand for gigabytes."),
     _read("yaml-value", "every value is one that YAML can read."),
     _read("yaml-number-as-text", "no number that YAML reads as text, such as `1e-5`."),

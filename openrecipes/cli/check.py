@@ -11,7 +11,7 @@ from openrecipes.check.report import check_files
 from openrecipes.cli import output
 from openrecipes.cli.names import library
 from openrecipes.problems import Problem, UsageError, in_order
-from openrecipes.recipe.library import Library, expand
+from openrecipes.recipe.library import Library, is_folder, recipes_below
 
 app = typer.Typer(add_completion=False)
 
@@ -47,6 +47,6 @@ def _files(names: list[str], recipes: Library, missing: list[Problem]) -> Iterat
     """The files that the names mean; what names nothing goes to `missing`."""
     for name in names:
         try:
-            yield from expand([Path(name)]) if Path(name).exists() else [recipes.find(name)]
+            yield from recipes_below(Path(name)) if is_folder(Path(name)) else [recipes.find(name)]
         except UsageError as error:
             missing.extend(error.problems)

@@ -1,90 +1,129 @@
-"""What is wrong with one field, in a user's words rather than the validator's."""
+"""What is wrong with the fields of a file, in a user's words rather than the validator's."""
 
+import datetime
+from collections.abc import Iterator, Mapping
 from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin
+from typing import Any, Final, Union, get_args, get_origin
+
+from pydantic_core import ErrorDetails
 
 from openrecipes.located_yaml import LocatedDocument, Path_, dotted
 from openrecipes.problems import Problem, nearest
 from openrecipes.recipe.block import Block
 
-_MEANT = {
-    "int_type": "a whole number",
-    "int_from_float": "a whole number",
-    "float_type": "a number",
-    "string_type": "text",
-    "bool_type": "true or false",
-    "date_type": "a day, written 2026-10-11",
-    "date_from_datetime_inexact": "a day, written 2026-10-11",
-    "tuple_type": "a list",
-    "dict_type": "a block of `key: value` lines",
-    "model_type": "a block of `key: value` lines",
-    "model_attributes_type": "a block of `key: value` lines",
-    "finite_number": "a finite number",
+Words = tuple[str, str, str]  # what, mend, rule
+
+_BLOCK: Final = ("a block of `key: value` lines", "write `key: value` lines below it, indented")
+# What a field holds, and how to write it, by the validator's error.
+_MEANT: Final = {
+    "int_type": ("a whole number", "write a whole number"),
+    "int_from_float": ("a whole number", "write a whole number"),
+    "float_type": ("a number", "write a number"),
+    "string_type": ("text", "write text"),
+    "bool_type": ("true or false", "write true or false"),
+    "date_type": ("a day", "write a day such as 2026-10-11"),
+    "date_from_datetime_inexact": ("a day", "write the day alone, such as 2026-10-11"),
+    "tuple_type": ("a list", "write `- item` lines, or [] for none"),
+    "dict_type": _BLOCK,
+    "model_type": _BLOCK,
+    "model_attributes_type": _BLOCK,
+    "finite_number": ("a finite number", "write a finite number"),
 }
-_BOUNDS = {
+_BOUNDS: Final = {
     "greater_than": ("gt", "above"),
     "greater_than_equal": ("ge", "at least"),
     "less_than": ("lt", "below"),
     "less_than_equal": ("le", "at most"),
 }
+_FORMS: Final = {
+    "^[0-9a-f]{64}$": "64 hexadecimal digits in lower case, as sha256sum prints",
+    "^[A-Za-z_][A-Za-z0-9_]*$": "letters, digits and _, not starting with a digit",
+    "^[A-Za-z][A-Za-z0-9_-]*$": "a flag without its dashes: letters, digits, - and _",
+}
+_KIND_READ: Final = {bool: "a truth value", int: "a number", float: "a number", datetime.date: "a day"}
 
 
-def field_problem(document: LocatedDocument, path: Path_, item: Any, root: type[Block]) -> Problem:
-    """The problem for one validation error at `path`."""
-    what, mend, rule = _words(document, path, item, root)
-    return Problem(place=document.place(path), rule=rule, what=what, mend=mend)
+def field_problems(
+    document: LocatedDocument, found: Mapping[Path_, ErrorDetails], root: type[Block]
+) -> Iterator[Problem]:
+    """One problem for each place that the validator complained of."""
+    missing = {path for path, item in found.items() if item["type"] == "missing"}
+    misspelt = {}
+    for path, item in found.items():
+        if item["type"] == "extra_forbidden":
+            guess = nearest(str(path[-1]), [str(other[-1]) for other in missing if other[:-1] == path[:-1]])
+            misspelt[path] = guess or nearest(str(path[-1]), _fields(root, path[:-1]))
+    # A misspelt key is one mistake, so the key that it stands for is not called missing as well.
+    told = {(*path[:-1], guess) for path, guess in misspelt.items()}
+    for path, item in found.items():
+        if path in misspelt:
+            what, mend, rule = _unknown_key(path, misspelt[path], root)
+        elif path in missing & told:
+            continue
+        else:
+            what, mend, rule = _words(document, path, item, root)
+        yield Problem(place=document.place(path), rule=rule, what=what, mend=mend)
 
 
-def _words(document: LocatedDocument, path: Path_, item: Any, root: type[Block]) -> tuple[str, str, str]:
+def _words(document: LocatedDocument, path: Path_, item: ErrorDetails, root: type[Block]) -> Words:
     kind, context = item["type"], item.get("ctx", {})
-    key = dotted(path[-1:]) or "the file"
+    key = str(path[-1]) if path and isinstance(path[-1], str) else "the item"
     written = _written(document, path)
     if kind == "missing":
-        return f"{key} is missing", f"add {dotted(path)}; {_describe(root, path)}", "schema-missing-key"
-    if kind == "extra_forbidden":
-        return _unknown_key(path, root)
+        return f"{key} is missing", f"add {key}: {_describe(root, path)}", "schema-missing-key"
     if kind == "literal_error":
-        allowed = _allowed(context.get("expected", ""))
-        guess = nearest(written, allowed)
-        hint = f"write {guess}" if guess else f"write one of {', '.join(allowed)}"
-        return f"{written}, but {key} is one of {', '.join(allowed)}", hint, "schema-choice"
+        return _choice(document, path, context.get("expected", ""), root)
     if kind in _MEANT:
         return _wrong_kind(path, kind, written, document)
     if kind in _BOUNDS:
         name, word = _BOUNDS[kind]
         bound = f"{word} {context[name]:,}"
-        return f"{written}, but {key} is {bound}", f"write a number {bound}", "schema-range"
+        return f"{written}, but {key} is {bound}", f"write a number that is {bound}", "schema-range"
     if kind in ("string_too_short", "string_too_long"):
         length = "is empty" if kind == "string_too_short" else f"is longer than {context['max_length']:,} characters"
-        return f"{key} {length}", _describe(root, path), "schema-length"
+        return f"{key} {length}", _instead(root, path), "schema-length"
     if kind in ("too_long", "too_short"):
         want = context.get("max_length", context.get("min_length"))
-        return (
-            f"{context['actual_length']} items, but {key} has {want}",
-            f"write {want} items",
-            "schema-length",
-        )
+        return f"{context['actual_length']} items, but {key} has {want}", f"write {want} items", "schema-length"
     if kind == "string_pattern_mismatch":
-        return f"{written} is not of the form {context['pattern']}", _describe(root, path), "schema-pattern"
-    return f"{written}: {item['msg']}", _describe(root, path), "schema-value"
+        form = _FORMS.get(context["pattern"], f"of the form {context['pattern']}")
+        named = path[-1] if item["loc"][-1] == "[key]" else written
+        return f"{named} is not {form}", f"write {form}", "schema-pattern"
+    return f"{written} cannot be taken for {key}", _instead(root, path), "schema-kind"
 
 
-def _wrong_kind(path: Path_, kind: str, written: str, document: LocatedDocument) -> tuple[str, str, str]:
-    meant, key = _MEANT[kind], dotted(path[-1:])
-    if written in ("null", "nothing"):
-        return f"{key} is empty, but must be {meant}", f"write {meant}", "schema-kind"
-    if kind == "string_type" and document.written(path) is not None:
-        return (
-            f"{written} is read as a number, a date or a truth value, but {key} is text",
-            f"quote it: '{written}'",
-            "schema-kind",
-        )
-    return f"{written} is not {meant}", f"write {meant}", "schema-kind"
+def _choice(document: LocatedDocument, path: Path_, expected: str, root: type[Block]) -> Words:
+    allowed = [word.strip().strip("'") for word in expected.replace(" or ", ", ").split(",")]
+    written = _written(document, path)
+    if written in allowed:
+        return f"{written} is quoted, so it is text", f"remove the quotes: {written}", "schema-choice"
+    if _may_be_null(root, path):
+        allowed.append("null")
+    guess = nearest(written, allowed)
+    choices = f"one of {', '.join(allowed)}" if len(allowed) > 1 else allowed[0]
+    return f"{written}, but {path[-1]} is {choices}", f"write {guess or choices}", "schema-choice"
 
 
-def _unknown_key(path: Path_, root: type[Block]) -> tuple[str, str, str]:
+def _wrong_kind(path: Path_, kind: str, written: str, document: LocatedDocument) -> Words:
+    meant, mend = _MEANT[kind]
+    key = str(path[-1]) if path and isinstance(path[-1], str) else "the item"
+    span = document.span(path)
+    value = _value(document, path)
+    if value is None:
+        return f"{key} is empty, but must be {meant}", mend, "schema-kind"
+    if kind == "string_type" and type(value) in _KIND_READ:
+        read = _KIND_READ[type(value)]
+        return f"{written} is read as {read}, but {key} is text", f"quote it: '{written}'", "schema-kind"
+    if isinstance(value, str) and span and span.style in ("'", '"') and kind not in ("tuple_type", *_BLOCK_ERRORS):
+        return f"{written} is quoted, so it is text, but {key} is {meant}", f"{mend}, without quotes", "schema-kind"
+    return f"{written}, but {key} is {meant}", mend, "schema-kind"
+
+
+_BLOCK_ERRORS: Final = ("dict_type", "model_type", "model_attributes_type")
+
+
+def _unknown_key(path: Path_, guess: str | None, root: type[Block]) -> Words:
     known = _fields(root, path[:-1])
-    guess = nearest(str(path[-1]), known)
     hint = f"write {guess}, or remove the line" if guess else f"remove it; known here: {', '.join(known)}"
     where = dotted(path[:-1]) or "a recipe"
     return f"{path[-1]} is no key of {where}", hint, "schema-unknown-key"
@@ -93,21 +132,24 @@ def _unknown_key(path: Path_, root: type[Block]) -> tuple[str, str, str]:
 def _written(document: LocatedDocument, path: Path_) -> str:
     text = document.written(path)
     if text is None:
-        value: Any = document.value
-        for part in path:
-            value = _item(value, part)
+        value = _value(document, path)
         text = {dict: "a block", list: "a list", NoneType: "null"}.get(type(value), str(value))
-    return text[:80] if text else "nothing"
+    return _one_line(text) if text else "nothing"
 
 
-def _item(value: Any, part: str | int) -> Any:
-    if isinstance(value, list) and isinstance(part, int):
-        return value[part] if part < len(value) else None
-    return value.get(part) if isinstance(value, dict) else None
+def _one_line(text: str) -> str:
+    shown = " ".join(text.split())
+    return shown if len(shown) <= 80 else f"{shown[:77]}…"
 
 
-def _allowed(expected: str) -> list[str]:
-    return [word.strip().strip("'") for word in expected.replace(" or ", ", ").split(",")]
+def _value(document: LocatedDocument, path: Path_) -> Any:
+    value: Any = document.value
+    for part in path:
+        if isinstance(value, list) and isinstance(part, int):
+            value = value[part] if part < len(value) else None
+        else:
+            value = value.get(part) if isinstance(value, dict) else None
+    return value
 
 
 def _model_at(root: type[Block], path: Path_) -> type[Block] | None:
@@ -136,7 +178,21 @@ def _fields(root: type[Block], path: Path_) -> list[str]:
     return list(model.model_fields) if model else []
 
 
-def _describe(root: type[Block], path: Path_) -> str:
+def _field(root: type[Block], path: Path_) -> Any:
     model = _model_at(root, path[:-1])
-    info = model.model_fields.get(str(path[-1])) if model and path else None
-    return (info.description or "").rstrip(".") if info else "see schema/recipe.schema.yaml"
+    return model.model_fields.get(str(path[-1])) if model and path else None
+
+
+def _may_be_null(root: type[Block], path: Path_) -> bool:
+    info = _field(root, path)
+    return info is not None and NoneType in get_args(info.annotation)
+
+
+def _describe(root: type[Block], path: Path_) -> str:
+    info = _field(root, path)
+    text = (info.description or "").rstrip(".") if info else "see schema/recipe.schema.yaml"
+    return text[:1].lower() + text[1:] if text[1:2].islower() else text
+
+
+def _instead(root: type[Block], path: Path_) -> str:
+    return f"write {_describe(root, path)}" if _field(root, path) else "see schema/recipe.schema.yaml"

@@ -1,6 +1,6 @@
 """Which recipe files there are below a folder, and what short names they have."""
 
-from collections.abc import Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,36 +32,50 @@ class Library:
         Raises: UsageError naming the nearest short name if there is neither.
         """
         direct = Path(name)
-        if direct.is_file():
+        if _is(direct, Path.exists) and not is_folder(direct):
             return direct
         candidate = self.root / f"{name}{SUFFIX}"
-        if not Path(name).is_absolute() and candidate.is_file():
+        if not direct.is_absolute() and _is(candidate, Path.is_file):
             return candidate
-        if direct.is_dir():
+        if is_folder(direct):
             raise unreadable(name, "is a folder, not a recipe file", "name one recipe file in it")
         known = [self.short_name(path) for path in self.files()]
         guess = nearest(name.removesuffix(SUFFIX), known)
+        listed = ", ".join(known[:6]) + (", …" if len(known) > 6 else "")
         raise UsageError(
             Problem(
                 place=Place(file=name),
                 rule="file-readable",
                 what="there is no such file, and no recipe of that short name",
-                mend=f"write {guess}" if guess else f"name a file, or one of: {', '.join(known) or 'none shipped'}",
+                mend=f"write {guess}" if guess else f"name a file, or one of: {listed or 'none shipped'}",
             )
         )
 
 
-def expand(paths: Iterable[Path]) -> tuple[Path, ...]:
-    """Recipe files named directly or found below folders, each once, in order of path within a folder.
+def recipes_below(folder: Path) -> tuple[Path, ...]:
+    """Every recipe file below a folder, sorted by path; hidden folders are left out.
 
-    Raises: UsageError if a path does not exist.
+    Raises: UsageError if there is none.
     """
-    found: dict[Path, None] = {}
-    for path in paths:
-        if path.is_dir():
-            found.update(dict.fromkeys(sorted(path.rglob(f"*{SUFFIX}"))))
-        elif path.exists():
-            found[path] = None
-        else:
-            raise unreadable(str(path), "there is no such file or folder")
-    return tuple(found)
+    found = (path for path in folder.rglob(f"*{SUFFIX}") if not _hidden(path.relative_to(folder)))
+    files = tuple(sorted(found))
+    if not files:
+        raise unreadable(str(folder), f"holds no recipe: no {SUFFIX} file lies in it", "name a folder with recipes")
+    return files
+
+
+def is_folder(path: Path) -> bool:
+    """Whether there is a folder at the path."""
+    return _is(path, Path.is_dir)
+
+
+def _hidden(path: Path) -> bool:
+    return any(part.startswith(".") for part in path.parts)
+
+
+def _is(path: Path, what: Callable[[Path], bool]) -> bool:
+    """Whether the path is that; a path that cannot be looked at (too long, a forbidden folder) is not."""
+    try:
+        return what(path)
+    except (OSError, ValueError):
+        return False

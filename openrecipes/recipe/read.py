@@ -1,17 +1,18 @@
 """A recipe file to a Recipe, with every problem of the file at once."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from openrecipes.located_yaml import LocatedDocument, Path_, located_yaml, read_text
 from openrecipes.problems import Place, Problem, ProblemsError, errors_in, in_order
 from openrecipes.recipe.block import Block
-from openrecipes.recipe.field_problems import field_problem
+from openrecipes.recipe.field_problems import field_problems
 from openrecipes.recipe.model import Recipe
 
 
@@ -50,16 +51,20 @@ def parse_recipe(text: str, file: str) -> LocatedRecipe:
     """
     document = located_yaml(text, file)
     value = _frozen(document.value)
+    bad = set(document.unread)
+    complaints: list[Problem] = []
     try:
-        recipe, complaints = Recipe.model_validate(value), []
+        recipe = Recipe.model_validate(value)
     except ValidationError as error:
-        found = [(_path(document.value, item["loc"]), item) for item in error.errors(include_url=False)]
-        complaints = [field_problem(document, path, item, Recipe) for path, item in _first_of_each(found)]
-        bad = {path for path, _ in found}
+        found = {_path(document.value, item): item for item in reversed(error.errors(include_url=False))}
+        # What YAML could not read is already a problem; only that its key is unknown is news.
+        news = {path: item for path, item in found.items() if path not in bad or item["type"] == "extra_forbidden"}
+        complaints = list(field_problems(document, news, Recipe))
+        bad |= found.keys()
+    if bad:
         recipe = _partial(Recipe, value, bad, ())
     problems = in_order((*document.problems, *complaints))
-    complete = not complaints and not errors_in(document.problems)
-    return LocatedRecipe(recipe=recipe, document=document, problems=problems, complete=complete)
+    return LocatedRecipe(recipe=recipe, document=document, problems=problems, complete=not bad)
 
 
 def read_recipe(path: Path) -> LocatedRecipe:
@@ -79,46 +84,53 @@ def _frozen(value: Any) -> Any:
     return tuple(_frozen(item) for item in value) if isinstance(value, list) else value
 
 
-def _path(value: Any, location: tuple[int | str, ...]) -> Path_:
+def _path(value: Any, item: ErrorDetails) -> Path_:
     """The part of a validation error's location that stands in the file: names of union branches do not."""
     path: list[int | str] = []
+    location = item["loc"]
     for part in location:
-        missing_last = part == location[-1] and isinstance(part, str) and isinstance(value, dict)
-        if isinstance(value, dict) and (part in value or missing_last):
-            value = value.get(part)
-        elif isinstance(value, list) and isinstance(part, int) and part < len(value):
+        in_list = isinstance(value, list) and isinstance(part, int) and part < len(value)
+        if in_list or (isinstance(value, dict) and part in value):
             value = value[part]
+        elif item["type"] == "missing" and part == location[-1]:
+            value = None
         else:
             break
         path.append(part)
     return tuple(path)
 
 
-def _first_of_each(found: list[tuple[Path_, Any]]) -> Iterator[tuple[Path_, Any]]:
-    seen: set[Path_] = set()
-    for path, item in found:
-        if path not in seen:
-            seen.add(path)
-            yield path, item
-
-
 def _partial(block: type[Block], value: Mapping[str, Any], bad: set[Path_], path: Path_) -> Any:
     """The block with only the fields that can be read."""
     good: dict[str, Any] = {}
+    absent: set[str] = set()
     for name, info in block.model_fields.items():
         here = (*path, name)
-        if name not in value or here in bad:
-            continue
         inner = _block_type(info.annotation)
-        below = any(place[: len(here)] == here for place in bad)
-        if inner is not None and isinstance(value[name], dict):
-            good[name] = _partial(inner, value[name], bad, here) if below else inner(**value[name])
-        elif not below:
-            good[name] = value[name]
-    return block.model_construct(_fields_set=set(good), **good)
+        if not any(place[: len(here)] == here for place in bad):
+            if name in value:
+                good[name] = _built(info.annotation, value[name])
+        elif inner is not None and here not in bad and isinstance(value.get(name), dict):
+            good[name] = _partial(inner, value[name], bad, here)
+        else:
+            absent.add(name)
+    built = block.model_construct(_fields_set=set(good), **good)
+    for name in absent:  # a field with a default has that now, which the file does not say
+        built.__dict__.pop(name, None)
+    return built
+
+
+def _built(annotation: Any, value: Any) -> Any:
+    """A value without fault as its field holds it."""
+    inner = _block_type(annotation)
+    if inner is not None and isinstance(value, dict):
+        return inner.model_validate(value)
+    items = _block_type(get_args(annotation)[0]) if get_origin(annotation) is tuple else None
+    return tuple(items.model_validate(item) for item in value) if items is not None else value
 
 
 def _block_type(annotation: Any) -> type[Block] | None:
+    """The block that an annotation names, alone or beside None."""
     if get_origin(annotation) in (Union, UnionType):
         inner = [item for item in get_args(annotation) if item is not NoneType]
         annotation = inner[0] if len(inner) == 1 else None
