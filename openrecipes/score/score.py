@@ -23,7 +23,7 @@ from openrecipes.score.scorecard import Figures, Scorecard
 from openrecipes.score.spread import drift, mean_interval, step_times
 from openrecipes.score.steady import unsteady
 from openrecipes.score.step_refusals import Scene
-from openrecipes.score.window import ScoredWindow, WindowChoice, scored_window
+from openrecipes.score.window import AS_STATED, ScoredWindow, WindowChoice, scored_window
 
 _FROM_JOB = "GPUs x (job start to end), start-up included"
 _NO_JOB = "no job start and end: scored from a bare log"
@@ -33,7 +33,7 @@ def score(
     expected: Expected,
     run: Run,
     *,
-    choice: WindowChoice = WindowChoice(),
+    choice: WindowChoice = AS_STATED,
     allow_unsteady: bool = False,
 ) -> Scorecard:
     """The scorecard of one run.

@@ -48,6 +48,9 @@ class WindowChoice:
     ends: Window | None = None
 
 
+AS_STATED: Final = WindowChoice()
+
+
 def window_choice(rule: str | None, window: str | None) -> WindowChoice:
     """The choice that `--rule` and `--window A:B` make.
 
