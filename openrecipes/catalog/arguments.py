@@ -1,0 +1,118 @@
+"""The trainer's own command-line parser as data, one file a stack; read only when asked for."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from functools import lru_cache
+from typing import Final, Literal
+
+from pydantic import Field, JsonValue
+
+from openrecipes.catalog.data_files import CATALOG_FOLDER, CatalogData
+from openrecipes.problems import Place, Problem, UsageError, nearest
+
+ARGUMENT_FOLDER: Final = CATALOG_FOLDER / "arguments"
+_COMMIT: Final = re.compile(r"\b[0-9a-f]{7,40}\b")
+
+ValueKind = Literal["int", "float", "text", "bool", "json", "enum", "layer_pattern", "int_tuple"]
+
+
+class Argument(CatalogData):
+    """One argument of the parser, with all spellings of its flag."""
+
+    flags: tuple[str, ...] = Field(min_length=1, description="Every spelling, the first as the parser prints it.")
+    dest: str = Field(description="The attribute that holds the value.")
+    action: Literal["store", "store_true", "store_false", "boolean_optional"] = Field(
+        description="What the flag does; all but `store` take no value."
+    )
+    value: ValueKind | None = Field(
+        default=None,
+        description="What one value must be; layer_pattern is a number or a list expression without spaces.",
+    )
+    nargs: int | Literal["*", "+"] | None = Field(default=None, description="How many values; null is exactly one.")
+    choices: tuple[JsonValue, ...] | None = Field(default=None, description="The only values accepted.")
+    default: JsonValue = Field(default=None, description="The value where the flag is not given.")
+    required: bool = Field(default=False, description="Whether the parser insists on it.")
+    defined_by: Literal["megatron", "slime"] = Field(description="Who adds it to the parser.")
+
+
+class _ArgumentFile(CatalogData):
+    stack_id: str
+    slime: str = Field(pattern=r"^[0-9a-f]{40}$")
+    megatron_lm: str = Field(pattern=r"^[0-9a-f]{40}$")
+    megatron_patch: str | None
+    entry: str
+    source: str
+    retrieved: date
+    unknown_flags: Literal["dropped in silence", "refused"]
+    abbreviations: bool
+    arguments: tuple[Argument, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ArgumentCatalogue:
+    """Every argument of one stack's trainer. Flags are matched whole: this parser takes no abbreviations."""
+
+    stack_id: str
+    slime_commit: str
+    megatron_commit: str
+    entry: str
+    source: str
+    retrieved: date
+    arguments: tuple[Argument, ...]
+    by_flag: Mapping[str, Argument]
+
+    def find(self, flag: str) -> Argument | None:
+        """The argument of this flag (`--lr`), or None: the trainer would drop such a flag in silence."""
+        return self.by_flag.get(flag)
+
+    def nearest(self, flag: str) -> str | None:
+        """The known flag that `flag` most likely meant, or None."""
+        return nearest(flag, self.by_flag)
+
+
+@lru_cache(maxsize=8)
+def argument_catalogue(stack_id: str) -> ArgumentCatalogue:
+    """The catalogue of one stack, `slime-a897e1f4+megatron-1dcf0daf`.
+
+    Raises: UsageError if there is none, naming those there are.
+    """
+    known = stack_ids()
+    if stack_id not in known:
+        what = f"{stack_id} is no stack whose arguments are known"
+        mend = f"use one of {', '.join(known)}, or take a snapshot of its parser"
+        raise UsageError(Problem(place=Place(key="stack"), rule="stack-known", what=what, mend=mend))
+    file = _ArgumentFile.model_validate_json((ARGUMENT_FOLDER / f"{stack_id}.json").read_bytes())
+    return ArgumentCatalogue(
+        stack_id=file.stack_id,
+        slime_commit=file.slime,
+        megatron_commit=file.megatron_lm,
+        entry=file.entry,
+        source=file.source,
+        retrieved=file.retrieved,
+        arguments=file.arguments,
+        by_flag={flag: argument for argument in file.arguments for flag in argument.flags},
+    )
+
+
+def stack_ids() -> tuple[str, ...]:
+    """The stacks whose arguments are known, by name."""
+    return tuple(sorted(path.stem for path in ARGUMENT_FOLDER.glob("*.json")))
+
+
+def stack_id_of(framework: str, megatron_lm: str) -> str | None:
+    """The stack that a recipe's `stack.framework` and `stack.megatron_lm` name by their commits, or None.
+
+    A commit may be shortened to 7 digits, and may stand anywhere in the text.
+    """
+    for stack_id in stack_ids():
+        slime, _, megatron = stack_id.partition("+")
+        if _names_commit(framework, slime) and _names_commit(megatron_lm, megatron):
+            return stack_id
+    return None
+
+
+def _names_commit(text: str, part: str) -> bool:
+    short = part.rpartition("-")[2]
+    return any(word.startswith(short) or short.startswith(word) for word in _COMMIT.findall(text))
