@@ -77,7 +77,11 @@ class RunDirectory:
 
     def job(self) -> Job | None:
         """What the launched script recorded, or None if it never started."""
-        return read_json(self.job_file, Job, "job record") if self.job_file.exists() else None
+        try:
+            is_written = self.job_file.stat().st_size > 0
+        except FileNotFoundError:
+            is_written = False
+        return read_json(self.job_file, Job, "job record") if is_written else None
 
     def raw_log(self) -> RawLog | None:
         """The raw log with its hash, or None if there is none."""

@@ -271,6 +271,11 @@ def captured(variables: list[str], timeout_s: float) -> dict[str, Any]:
     }
 
 
+def source_text() -> str:
+    """This file's own text: what is launched is what is read here."""
+    return Path(__file__).read_text(encoding="utf-8")
+
+
 def main() -> None:
     """Writes the document to a file, or to stdout."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])

@@ -1,0 +1,25 @@
+"""How a run ended, from what its script recorded and what its log holds."""
+
+from openrecipes.runs.record import Job, Outcome
+
+
+def outcome(job: Job | None, *, steps_read: int, steps_wanted: int, was_stopped: bool) -> tuple[Outcome, str | None]:
+    """The outcome and, unless it completed, the reason in words.
+
+    Completed takes exit status 0 and every step: a trainer that says success without its steps has failed.
+    `was_stopped` says that whoever launched it also ended it.
+    """
+    so_far = f"with {steps_read} of {steps_wanted} steps in the log"
+    if was_stopped and not (job and job.exit_status == 0 and job.signal is None):
+        return "interrupted", f"stopped by the caller, {so_far}"
+    if job is None:
+        return "failed", "the launched script recorded no start; its log says why"
+    if not job.has_ended:
+        return "failed", f"the launched script was ended before it could record its end, {so_far}"
+    if job.signal is not None:
+        return "interrupted", f"stopped by SIG{job.signal}, {so_far}"
+    if job.exit_status != 0:
+        return "failed", f"exit status {job.exit_status}, {so_far}"
+    if steps_read < steps_wanted:
+        return "failed", f"exit status 0, but {so_far}"
+    return "completed", None
