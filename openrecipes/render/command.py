@@ -121,8 +121,13 @@ def _smoke(recipe: Recipe) -> Command:
 
 def _with_origins(made: Command, origins: Mapping[str, str]) -> Command:
     lines = tuple(
-        replace(line, arguments=tuple(replace(a, origin=origins.get(a.origin, a.origin)) for a in line.arguments))
+        replace(line, arguments=tuple(replace(a, origin=_origin(a.origin, origins)) for a in line.arguments))
         for line in made.lines
     )
-    values = tuple(replace(value, origin=origins.get(value.origin, value.origin)) for value in made.environment)
+    values = tuple(replace(value, origin=_origin(value.origin, origins)) for value in made.environment)
     return replace(made, lines=lines, environment=values)
+
+
+def _origin(key: str, origins: Mapping[str, str]) -> str:
+    """Where a key's value came from; of a quotient of keys, each."""
+    return " / ".join(origins.get(part, part) for part in key.split(" / "))

@@ -43,6 +43,19 @@ def performance_arguments(recipe: Recipe, model: Model) -> tuple[Argument, ...]:
     return tuple(found)
 
 
+def notes(recipe: Recipe, model: Model) -> tuple[str, ...]:
+    """What MODEL_ARGS has or lacks by inference, in words."""
+    named = {setting.flag for setting in settings(recipe.arguments)}
+    if recipe.trainer != "slime" or model.shape.num_experts is None or "--moe-permute-fusion" in named:
+        return ()
+    listed = lists(recipe.layout.summary, PERMUTE_FUSION)
+    has, lists_ = ("has", "lists") if listed else ("lacks", "does not list")
+    return (
+        f"MODEL_ARGS {has} --moe-permute-fusion: inferred from layout.summary, which {lists_} it; "
+        "moe_permute_fusion in arguments would say so",
+    )
+
+
 def fixed_flags(model: Model) -> frozenset[str]:
     """Flags whose value follows from the model's config; a convention of slime's scripts may be overridden."""
     return frozenset(

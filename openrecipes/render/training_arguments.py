@@ -81,6 +81,12 @@ def precision_lines(recipe: Recipe) -> tuple[Line, ...]:
     return ()
 
 
+def published_default(flag: str) -> str | None:
+    """What the published default of a flag is: its value, or `on` for a bare flag; None if there is none."""
+    arguments = (argument for found in default_lines() for argument in found.arguments)
+    return next((" ".join(argument.values) or "on" for argument in arguments if argument.flag == flag), None)
+
+
 def default_lines(*, known: frozenset[str] | None = None) -> tuple[Line, ...]:
     """The published defaults, or those that a trainer with only these flags knows."""
     lines = (_default_line(text, known) for text in PUBLISHED_DEFAULTS)

@@ -1,0 +1,198 @@
+"""Changes to a recipe by key: typed by the recipe's own models, with everything derived derived again."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from openrecipes.catalog.models import model
+from openrecipes.problems import Place, Problem, ProblemsError, UsageError, nearest
+from openrecipes.recipe.model import Recipe
+from openrecipes.recipe.write import plain
+from openrecipes.render.command import command
+from openrecipes.render.derived import derive
+from openrecipes.render.keys import MAPPINGS, keys, not_set_by_hand, split_key
+from openrecipes.render.settings import flag_of, number
+from openrecipes.render.training_arguments import published_default
+from openrecipes.render.typed import typed
+
+SET: Final = "--set"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Override:
+    """One change: a dotted key, the value as text, and where it comes from (`--set`, a cluster profile)."""
+
+    key: str
+    text: str
+    source: str = SET
+
+    @property
+    def place(self) -> Place:
+        """The key, in what it comes from."""
+        return Place(file=self.source, key=self.key)
+
+    def problem(self, rule: str, what: str, mend: str) -> Problem:
+        """A problem with this change."""
+        return Problem(place=self.place, rule=rule, what=what, mend=mend)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Overridden:
+    """The changed recipe, where each changed key's value comes from, and the changes in words."""
+
+    recipe: Recipe
+    origins: Mapping[str, str]
+    deviations: tuple[str, ...]
+
+
+def overridden(recipe: Recipe, settings: Sequence[str]) -> Overridden:
+    """The recipe with each `KEY=VALUE` set, its figures empty, and all that follows from fields made anew.
+
+    Raises: UsageError for a setting that names no key, has no fitting value, or changes nothing;
+    ProblemsError where settings contradict each other or leave no legal recipe.
+    """
+    return with_overrides(recipe, tuple(_parsed(text) for text in settings))
+
+
+def with_overrides(recipe: Recipe, overrides: Sequence[Override]) -> Overridden:
+    """As `overridden`, for changes from any source; a later one of the same key from elsewhere wins."""
+    _raise(_key_problems(overrides))
+    before = plain(recipe)
+    named = tuple(_as_written(override, before) for override in overrides)
+    after, problems = typed(before, [(split_key(o.key), o.text, o.place) for o in named])
+    _raise(problems)
+    idle = tuple(override for override in named if _is_same(override.key, before, after))
+    _raise(_says_what_is(override) for override in idle if override.source == SET)
+    ours = tuple(override for override in named if override not in idle)
+    if not ours:
+        return Overridden(recipe=recipe, origins={}, deviations=())
+    asked = {override.key: f"{override.source} {override.key}" for override in ours}
+    try:
+        derived = derive(recipe, after, asked)
+        _raise(_without_effect(ours, recipe, derived.recipe))
+    except ProblemsError as error:
+        raise type(error)(*(_placed(problem, ours) for problem in error.problems)) from None
+    deviations = tuple(_deviation(override, before) for override in ours)
+    return Overridden(recipe=derived.recipe, origins={**derived.origins, **asked}, deviations=deviations)
+
+
+def _parsed(text: str) -> Override:
+    key, equals, value = text.partition("=")
+    if not equals:
+        place = Place(file=SET, key=key)
+        what = "has no value"
+        raise UsageError(Problem(place=place, rule="set-value", what=what, mend=f"write --set {key}=VALUE"))
+    return Override(key=key.strip(), text=value)
+
+
+def _raise(problems: Iterable[Problem]) -> None:
+    found = tuple(problems)
+    if found:
+        raise UsageError(*found)
+
+
+def _key_problems(overrides: Sequence[Override]) -> Iterator[Problem]:
+    seen: dict[tuple[str, str], str] = {}
+    for override in overrides:
+        reason = not_set_by_hand(override.key, override.text)
+        if reason:
+            yield override.problem("set-derived", reason.what, reason.mend)
+        elif not _is_known(override.key):
+            yield _unknown(override)
+        first = seen.setdefault((override.source, override.key), override.text)
+        if first != override.text:
+            what = f"is set to {first} and to {override.text}"
+            yield override.problem("set-twice", what, "keep one of the two")
+
+
+def _is_known(key: str) -> bool:
+    name, dot, entry = key.partition(".")
+    return bool(entry) if dot and name in MAPPINGS else key in keys()
+
+
+def _unknown(override: Override) -> Problem:
+    known = [*keys(), *MAPPINGS]
+    same_end = [key for key in known if key.rpartition(".")[2] == override.key.rpartition(".")[2]]
+    guess = same_end[0] if len(same_end) == 1 else nearest(override.key, known)
+    if override.key in MAPPINGS:
+        what, guess = "holds many values", f"{override.key}.NAME"
+    else:
+        what = "is no key of a recipe"
+    mend = f"write {guess}" if guess else "`openrecipes show RECIPE --json` prints all keys"
+    return override.problem("set-unknown-key", what, mend)
+
+
+def _as_written(override: Override, before: Mapping[str, Any]) -> Override:
+    """The same change under the spelling that the recipe uses, so that `min-lr` replaces `min_lr`."""
+    name, _, entry = override.key.partition(".")
+    if name != "arguments":
+        return override
+    same = (key for key in before.get("arguments") or {} if flag_of(key) == flag_of(entry))
+    key = f"arguments.{next(same, entry)}"
+    return Override(key=key, text=override.text, source=override.source)
+
+
+def value_at(data: Mapping[str, Any], key: str) -> Any:
+    """The value of a dotted key in plain data, None where it is not there."""
+    value: Any = data
+    for part in split_key(key):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value
+
+
+def _is_same(key: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+    old, new = value_at(before, key), value_at(after, key)
+    return bool(old == new) and type(old) is type(new)
+
+
+def _says_what_is(override: Override) -> Problem:
+    what = f"is {override.text} already" if override.text else "is empty already"
+    return override.problem("set-no-effect", what, "leave it out")
+
+
+def _placed(problem: Problem, overrides: Sequence[Override]) -> Problem:
+    """The problem with the source of the override that it is about, if it is about one and names no file."""
+    source = next((o.source for o in reversed(overrides) if o.key == problem.place.key), "")
+    place = problem.place
+    return problem if place.file or not source else replace(problem, place=replace(place, file=source))
+
+
+def _without_effect(overrides: Sequence[Override], recipe: Recipe, changed: Recipe) -> Iterator[Problem]:
+    """Arguments that the command has or lacks anyway."""
+    ours = [override for override in overrides if override.key.startswith("arguments.")]
+    if not ours:
+        return
+    found = model(changed.model)
+    launched = command(changed, found).argv()
+    for override in ours:
+        name = override.key.partition(".")[2]
+        others = {key: value for key, value in (changed.arguments or {}).items() if key != name}
+        original = {key: value for key, value in (recipe.arguments or {}).items() if key == name}
+        without = changed.model_copy(update={"arguments": {**others, **original}})
+        if sorted(command(without, found).argv()) == sorted(launched):
+            what = f"{override.text} changes nothing: the command is the same without it"
+            mend = "leave it out; a flag with a `no` form is a key of its own, as no_rope_fusion=true"
+            yield override.problem("set-no-effect", what, mend)
+
+
+def _deviation(override: Override, before: Mapping[str, Any]) -> str:
+    old = value_at(before, override.key)
+    had = f"the recipe has {shown(old)}" if old is not None else "not in the recipe"
+    name, _, entry = override.key.partition(".")
+    default = published_default(flag_of(entry)) if name == "arguments" and old is None else None
+    if default is not None:
+        had = f"published default {default}"
+    return f"{override.key}={override.text} ({override.source}; {had})"
+
+
+def shown(value: Any) -> str:
+    """A value as `--set` takes it: `true`, `null`, `[4, 13]`, `{granularity: full}`, or its own text."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if value is None:
+        return "null"
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{key}: {shown(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(shown(item) for item in value) + "]"
+    return number(value) if isinstance(value, int | float) else str(value)
