@@ -7,17 +7,15 @@ import pytest
 from model_configs import EVERY_FAMILY, changed
 
 from openrecipes.catalog.adding import Added, add_model
-from openrecipes.catalog.models import all_models, find_model, hf_config, model
+from openrecipes.catalog.models import all_models, find_model, hf_config, model, own_model_folder
 from openrecipes.problems import ProblemsError, UsageError
 
 TODAY = date(2026, 11, 30)
 
 
-@pytest.fixture(autouse=True)
-def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "own"
-    monkeypatch.setenv("OPENRECIPES_MODELS", str(folder))
-    return folder
+@pytest.fixture
+def own_folder() -> Path:
+    return own_model_folder()
 
 
 def write(path: Path, document: Any) -> Path:

@@ -1,17 +1,11 @@
 import json
 from pathlib import Path
 
-import pytest
 from model_configs import EVERY_FAMILY
 from typer.testing import CliRunner
 
 from openrecipes.catalog.models import model
 from openrecipes.cli.model import app
-
-
-@pytest.fixture(autouse=True)
-def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENRECIPES_MODELS", str(tmp_path / "own"))
 
 
 def test_show_prints_the_counts_and_where_each_argument_is_from() -> None:
