@@ -70,8 +70,9 @@ def _figures(scene: Scene, *, may_be_unsteady: bool) -> tuple[Figures, tuple[Pro
         if cost
         else None,
         step_time_cv_percent=throughput.step_time_cv_percent(times),
-        mfu=_mfu(rate, expected),
+        mfu=mfu_of(rate, expected),
         window_tokens=tokens,
+        scored_times_s=tuple(times),
         step_time_s=step_times(times),
         # A longer mean step is a lower rate, so the ends change places.
         confidence_interval=interval and (_rate(expected, interval[1]), _rate(expected, interval[0])),
@@ -86,7 +87,8 @@ def _rate(expected: Expected, mean_step_time_s: float) -> float:
     return throughput.tokens_per_s_per_gpu(expected.tokens_per_step, mean_step_time_s, expected.gpus)
 
 
-def _mfu(rate: float, expected: Expected) -> float | None:
+def mfu_of(rate: float, expected: Expected) -> float | None:
+    """MFU at this rate, or None where the GPU's peak or the active parameters are not known."""
     peak = expected.gpu.peak_flops_per_s if expected.gpu else None
     if expected.no_mfu or peak is None or expected.active_params is None:
         return None

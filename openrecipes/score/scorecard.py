@@ -17,13 +17,17 @@ TIMER: Final = "step_time"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Figures:
-    """All digits of one window's figures; None has its reason in the scorecard's notes."""
+    """All digits of one window's figures; None has its reason in the scorecard's notes.
+
+    `scored_times_s` are the window's step times in order; of several runs, one run's after the other.
+    """
 
     tokens_per_s_per_gpu: float
     usd_per_million_tokens: float | None
     step_time_cv_percent: float
     mfu: float | None
     window_tokens: int
+    scored_times_s: tuple[float, ...]
     step_time_s: StepTimes
     confidence_interval: tuple[float, float] | None
     drift: Drift | None
@@ -82,6 +86,11 @@ class Scorecard:
         return self.figures is None
 
     @property
+    def note(self) -> str | None:
+        """Why MFU, and $ with it, are null; None where there is nothing to say."""
+        return "; ".join(note for note in (self.mfu_note, self.usd_note) if note) or None
+
+    @property
     def errors(self) -> tuple[Problem, ...]:
         """The problems that forbid the figures."""
         return errors_in(self.problems)
@@ -94,7 +103,7 @@ class Scorecard:
             "usd_per_million_tokens": known.usd_per_million_tokens if known else None,
             "step_time_cv_percent": known.step_time_cv_percent if known else None,
             "mfu": known.mfu if known else None,
-            "mfu_note": self.mfu_note,
+            "mfu_note": self.note,
             "active_params": plain(self.active_params) if self.active_params else None,
             "measured": self.measured,
             "steps_per_run": self.steps_per_run,
@@ -138,7 +147,7 @@ class Scorecard:
             "usd_per_million_tokens": _rounded(known.usd_per_million_tokens, units.usd_per_million_tokens),
             "step_time_cv_percent": units.step_time_cv_percent(known.step_time_cv_percent),
             "mfu": _rounded(known.mfu, units.mfu),
-            "mfu_note": self.mfu_note,
+            "mfu_note": self.note,
             "active_params": self.active_params,
             "measured": self.measured,
             "steps_per_run": self.steps_per_run,

@@ -1,0 +1,81 @@
+"""What the words of `score` name: a recipe and its runs, or runs described by options."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from openrecipes.catalog.prices import Price
+from openrecipes.cli.names import recipe_named
+from openrecipes.problems import Place, Problem, UsageError
+from openrecipes.recipe.read import LocatedRecipe
+from openrecipes.score.expected import Expected, expected_by_hand, expected_of
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Stated:
+    """What the caller states in place of a recipe; None is not given."""
+
+    gpus: int | None
+    global_batch: int | None
+    row_tokens: int | None
+    gpu: str | None
+    model: str | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Subject:
+    """What is scored: the recipe where there is one, what the runs must have been, and the runs' names."""
+
+    recipe: LocatedRecipe | None
+    expected: Expected
+    runs: tuple[str, ...]
+    title: str
+
+
+def subject(names: Sequence[str], stated: Stated, price: Price | None, *, write: bool) -> Subject:
+    """The recipe and runs that the words mean.
+
+    Raises: UsageError if the options are half given, there is no run, or `write` has no recipe to write to;
+    ProblemsError if the recipe is unsound.
+    """
+    given = {f"--{name.replace('_', '-')}": value for name, value in asdict(stated).items() if value is not None}
+    if given:
+        return _by_hand(names, stated, given, price, write=write)
+    if len(names) < 2:
+        raise _usage(
+            f"{names[0]} is one name, where a recipe and a run are needed",
+            "write `score RECIPE RUN`, or describe the run: --gpus N --global-batch B --row-tokens R RUN",
+        )
+    located = recipe_named(names[0])
+    recipe = located.recipe
+    title = f"{recipe.model} on {recipe.gpu.count} x {recipe.gpu.type}, {recipe.layout.label}"
+    return Subject(recipe=located, expected=expected_of(recipe, price), runs=tuple(names[1:]), title=title)
+
+
+def _by_hand(
+    names: Sequence[str], stated: Stated, given: dict[str, object], price: Price | None, *, write: bool
+) -> Subject:
+    if write:
+        raise _usage("--write needs a recipe to write to", "name the recipe first: score RECIPE RUN --write")
+    missing = [option for option in ("--gpus", "--global-batch", "--row-tokens") if option not in given]
+    if stated.gpus is None or stated.global_batch is None or stated.row_tokens is None:
+        raise _usage(
+            f"{', '.join(given)} without {' and '.join(missing)}",
+            "without a recipe, give --gpus, --global-batch and --row-tokens; with one, none of them",
+        )
+    expected = expected_by_hand(
+        gpus=stated.gpus,
+        global_batch=stated.global_batch,
+        row_tokens=stated.row_tokens,
+        gpu_type=stated.gpu,
+        model_name=stated.model,
+        price=price,
+    )
+    kind = f"{stated.gpus} x {stated.gpu}" if stated.gpu else f"{stated.gpus} GPU{'' if stated.gpus == 1 else 's'}"
+    work = f"{stated.global_batch:,} rows of {stated.row_tokens:,} tokens a step"
+    return Subject(
+        recipe=None, expected=expected, runs=tuple(names), title=f"{stated.model or 'A run'} on {kind}, {work}"
+    )
+
+
+def _usage(what: str, mend: str) -> UsageError:
+    return UsageError(Problem(place=Place(), rule="score-usage", what=what, mend=mend))

@@ -1,0 +1,116 @@
+"""How far the headline moves with the choices behind it: the same log under every rule, timer and price."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from math import fsum, isfinite
+from typing import Any, Final, Literal
+
+from openrecipes.catalog.prices import Price, all_prices
+from openrecipes.figures import throughput
+from openrecipes.figures.cost import usd_per_million_tokens
+from openrecipes.figures.window import RULES
+from openrecipes.logs.step import StepRecord
+from openrecipes.score.expected import Expected
+from openrecipes.score.run_evidence import Run
+from openrecipes.score.scorecard import Scorecard
+from openrecipes.score.window import ScoredWindow, WindowChoice, scored_window
+
+Timer = Literal["step_time", "train_time"]
+_TIMES: Final[dict[Timer, Callable[[StepRecord], float | None]]] = {
+    "step_time": lambda step: step.step_time_s,
+    "train_time": lambda step: step.train_time_s,
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Variant:
+    """The headline under another choice; `change_percent` is against the scored one.
+
+    Figures are None where `why_not` says so. `train_time` leaves out the wait for data, other ranks and checkpoints.
+    """
+
+    rule: str
+    window: tuple[int, int] | None
+    timer: Timer
+    price: str | None
+    tokens_per_s_per_gpu: float | None
+    usd_per_million_tokens: float | None
+    change_percent: float | None
+    why_not: str | None
+
+    def document(self) -> dict[str, Any]:
+        """The variant as `--json` prints it."""
+        return asdict(self)
+
+
+def sensitivity(expected: Expected, run: Run, card: Scorecard) -> tuple[Variant, ...]:
+    """Every rule under both timers, then every other price of the GPU; nothing for a refused score."""
+    if card.figures is None or card.window is None or card.steps_per_run is None:
+        return ()
+    base = card.figures.tokens_per_s_per_gpu
+    rules = dict.fromkeys((card.window.rule, *RULES))
+    variants: list[Variant] = []
+    for rule in rules:
+        window = card.window if rule == card.window.rule else _window(rule, card.steps_per_run)
+        variants.extend(_variant((expected, run), (rule, window), timer, base) for timer in _TIMES)
+    return (*variants, *_priced(expected, card, base))
+
+
+def _window(rule: str, steps: int) -> ScoredWindow | None:
+    return scored_window(WindowChoice(rule=rule), None, steps)
+
+
+def _variant(
+    measured: tuple[Expected, Run], chosen: tuple[str, ScoredWindow | None], timer: Timer, base: float
+) -> Variant:
+    (expected, run), (rule, window) = measured, chosen
+    rate, why_not = _rate(expected, run, window, timer)
+    price = expected.price
+    return Variant(
+        rule=rule,
+        window=window.ends if window else None,
+        timer=timer,
+        price=price.id if price else None,
+        tokens_per_s_per_gpu=rate,
+        usd_per_million_tokens=_usd(rate, price) if rate and price else None,
+        change_percent=100 * (rate / base - 1) if rate else None,
+        why_not=why_not,
+    )
+
+
+def _rate(
+    expected: Expected, run: Run, window: ScoredWindow | None, timer: Timer
+) -> tuple[float, None] | tuple[None, str]:
+    if window is None:
+        return None, "the run is too short for this rule"
+    by_number = {run.number(step): step for step in run.steps}
+    times: list[float] = []
+    for number in range(window.first, window.last + 1):
+        step = by_number.get(number)
+        time = _TIMES[timer](step) if step else None
+        if time is None or not isfinite(time) or time <= 0:
+            return None, f"step {number} has no usable {timer}"
+        times.append(time)
+    tokens = throughput.window_tokens(window.first, window.last, expected.global_batch, expected.row_tokens)
+    return throughput.tokens_per_s_per_gpu(tokens, fsum(times), expected.gpus), None
+
+
+def _priced(expected: Expected, card: Scorecard, rate: float) -> Iterator[Variant]:
+    names = {instance.name for instance in expected.gpu.instances} if expected.gpu else set()
+    scored = expected.price.id if expected.price else None
+    for price in all_prices():
+        if price.instance in names and price.id != scored and card.window is not None:
+            yield Variant(
+                rule=card.window.rule,
+                window=card.window.ends,
+                timer="step_time",
+                price=price.id,
+                tokens_per_s_per_gpu=rate,
+                usd_per_million_tokens=_usd(rate, price),
+                change_percent=0.0,
+                why_not=None,
+            )
+
+
+def _usd(rate: float, price: Price) -> float:
+    return usd_per_million_tokens(rate, price.usd_per_instance_hour, price.gpus_per_instance)
