@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Mapping
 
+from openrecipes.logs.megatron import MegatronReader
 from openrecipes.logs.reader import Reader
 from openrecipes.logs.slime import SlimeReader
 from openrecipes.problems import Place, Problem, UsageError, nearest
 
-READERS: Mapping[str, Callable[[], Reader]] = {"slime": SlimeReader}
+READERS: Mapping[str, Callable[[], Reader]] = {"slime": SlimeReader, "megatron": MegatronReader}
 """By format name, in order of preference where two formats fit a log equally."""
 
 

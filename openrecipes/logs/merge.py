@@ -1,42 +1,113 @@
 """One run's steps from all its files and attempts: copies counted once, restarts told apart, gaps named."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+from openrecipes.logs.copies import CopyFilter, in_run_order, one_rank
+from openrecipes.logs.intervals import with_intervals
 from openrecipes.logs.step import StepRecord
 from openrecipes.problems import Place, Problem
 
+Merged = tuple[tuple[StepRecord, ...], tuple[Problem, ...]]
 
-def merged(files: Iterable[Iterable[StepRecord]]) -> tuple[tuple[StepRecord, ...], tuple[Problem, ...]]:
-    """Steps in the log's order, each with its attempt; and what a reader of the figures must know about them."""
-    steps: list[StepRecord] = []
-    seen: dict[int, float | None] = {}
+
+def merged(files: Iterable[Sequence[StepRecord]], arguments: Mapping[str, str], *, averages: bool) -> Merged:
+    """Steps in the run's order, each with its attempt; and what a reader of the figures must know about them.
+
+    `averages`: the format prints the mean over a log interval.
+    """
     problems: list[Problem] = []
-    attempt, last = 0, None
+    told: list[Sequence[StepRecord]] = []
     for file in files:
-        for step in file:
-            if step.step is not None and _is_copy(step, seen):
-                continue
-            if step.step is not None:
-                if last is not None and step.step <= last:
-                    attempt += 1
-                    problems.append(_restarted(step, last))
-                last = step.step
-            steps.append(replace(step, attempt=attempt) if attempt else step)
-    problems.extend(_gaps(steps))
-    problems.extend(_clock(steps))
-    return tuple(steps), tuple(problems)
+        steps, complaints = one_rank(_forward(file, problems))
+        problems.extend(complaints)
+        told.append(steps)
+    copies = CopyFilter()
+    together = [step for file in _side_by_side_files(told, problems) for step in file if not copies.is_copy(step)]
+    attempts = list(_attempts(together, problems))
+    if averages:
+        attempts = [with_intervals(attempt, arguments) for attempt in attempts]
+    for attempt in attempts:
+        problems.extend(_gaps(attempt))
+        problems.extend(_clock(attempt))
+    return tuple(step for attempt in attempts for step in attempt), tuple(problems)
 
 
-def _is_copy(step: StepRecord, seen: dict[int, float | None]) -> bool:
-    """Whether another record said the same of the same step, at the same time where both say one."""
-    times = (step.step_time_s, step.train_time_s, step.wait_time_s)
-    identity = hash(repr((step.step, *times, step.loss, step.grad_norm, step.lr, step.tokens, step.extra)))
-    if identity not in seen:
-        seen[identity] = step.timestamp_s
+def _forward(file: Sequence[StepRecord], problems: list[Problem]) -> Sequence[StepRecord]:
+    """The file's steps first to last: some viewers print the newest line first."""
+    numbers = [step.step for step in file]
+    backwards = len(file) > 2 and all(
+        before is not None and after is not None and after == before - 1 for before, after in pairwise(numbers)
+    )
+    if not backwards:
+        return file
+    problems.append(
+        Problem(
+            place=Place(file=file[0].file, line=file[0].line),
+            rule="log-reversed",
+            severity="warning",
+            what=f"the steps count down from {numbers[0]} to {numbers[-1]}: the newest line comes first",
+            mend="nothing; the steps were turned round",
+        )
+    )
+    return tuple(reversed(file))
+
+
+def _side_by_side_files(files: list[Sequence[StepRecord]], problems: list[Problem]) -> Iterator[Sequence[StepRecord]]:
+    """The files in the run's order, without those that tell the steps of another file at the same time."""
+    kept: list[Sequence[StepRecord]] = []
+    ordered = sorted(in_run_order(files), key=lambda file: -sum(step.step_time_s is not None for step in file))
+    for file in ordered:
+        twin = next((other for other in kept if _is_twin(file, other)), None)
+        if twin is None:
+            kept.append(file)
+        else:
+            problems.append(
+                Problem(
+                    place=Place(file=file[0].file, line=file[0].line),
+                    rule="rank-copies",
+                    severity="warning",
+                    what=f"tells the steps that {twin[0].file} tells; those of {twin[0].file} are used",
+                    mend="nothing, if that rank speaks for all; else read one file alone",
+                )
+            )
+    yield from in_run_order(kept)
+
+
+def _is_twin(file: Sequence[StepRecord], other: Sequence[StepRecord]) -> bool:
+    """Whether two files tell the same steps of one attempt: mostly the same numbers, over the same time."""
+    numbers = {step.step for step in file if step.step is not None}
+    shared = numbers & {step.step for step in other}
+    if len(shared) * 2 < len(numbers) or not shared:
         return False
-    return seen[identity] is None or step.timestamp_s is None or seen[identity] == step.timestamp_s
+    first, second = _span(file), _span(other)
+    if first is not None and second is not None:
+        return first[0] <= second[1] and second[0] <= first[1]
+    losses = {step.step: step.loss for step in other}
+    same = sum(step.loss == losses[step.step] for step in file if step.step in shared)
+    return same * 10 >= len(shared) * 9
+
+
+def _span(file: Sequence[StepRecord]) -> tuple[float, float] | None:
+    stamps = [step.timestamp_s for step in file if step.timestamp_s is not None]
+    return (min(stamps), max(stamps)) if stamps else None
+
+
+def _attempts(steps: Sequence[StepRecord], problems: list[Problem]) -> Iterator[tuple[StepRecord, ...]]:
+    """The steps cut where their numbers begin again."""
+    attempt: list[StepRecord] = []
+    number, last = 0, None
+    for step in steps:
+        if step.step is not None:
+            if last is not None and step.step <= last:
+                yield tuple(attempt)
+                number, attempt = number + 1, []
+                problems.append(_restarted(step, last))
+            last = step.step
+        attempt.append(replace(step, attempt=number) if number else step)
+    if attempt:
+        yield tuple(attempt)
 
 
 def _restarted(step: StepRecord, last: int) -> Problem:
@@ -49,12 +120,11 @@ def _restarted(step: StepRecord, last: int) -> Problem:
     )
 
 
-def _gaps(steps: list[StepRecord]) -> Iterator[Problem]:
+def _gaps(steps: Sequence[StepRecord]) -> Iterator[Problem]:
     """Ranges of step numbers that the log skips."""
-    for before, after in pairwise(steps):
-        if before.step is None or after.step is None or before.attempt != after.attempt:
-            continue
-        first, last = before.step + 1, after.step - after.interval
+    numbered = [step for step in steps if step.step is not None]
+    for before, after in pairwise(numbered):
+        first, last = (before.step or 0) + 1, (after.step or 0) - after.interval
         if last >= first:
             missing = f"step {first} is" if first == last else f"steps {first}-{last} are"
             yield Problem(
@@ -66,10 +136,10 @@ def _gaps(steps: list[StepRecord]) -> Iterator[Problem]:
             )
 
 
-def _clock(steps: list[StepRecord]) -> Iterator[Problem]:
+def _clock(steps: Sequence[StepRecord]) -> Iterator[Problem]:
     """The first place where the log's own clock goes back by more than a second."""
     for before, after in pairwise(steps):
-        if before.timestamp_s is None or after.timestamp_s is None or before.attempt != after.attempt:
+        if before.timestamp_s is None or after.timestamp_s is None:
             continue
         back_s = before.timestamp_s - after.timestamp_s
         if back_s > 1.0 and before.file == after.file:

@@ -23,14 +23,18 @@ class Part:
 class Finding:
     """What a text holds of one format.
 
-    `open_at`: a record begins there and the text ends before the record does. `may_go_on`: the last record is
+    `open_at`: a record begins there and the text ends before the record does; `open_is_sure`: so much of it
+    is there that it is a record and nothing that looks like one. `may_go_on`: the last record is
     whole as it stands, but the next line may belong to it. `broken`: records that begin and cannot be read.
-    `fragment`: the text holds the tail of a record that begins earlier.
+    `ends_in_number`: nothing ends the last number but the text. `fragment`: the text holds the tail of a record
+    that begins earlier.
     """
 
     parts: tuple[Part, ...] = ()
     open_at: int | None = None
+    open_is_sure: bool = True
     may_go_on: bool = False
+    ends_in_number: bool = False
     broken: tuple[Part, ...] = ()
     fragment: bool = False
 
@@ -49,6 +53,8 @@ class Reader(Protocol):
     """One log format. `find` looks at a text and remembers nothing; `take` and `finish` turn parts into steps."""
 
     name: str
+    averages_over_interval: bool = False
+    """Whether a record stands for all steps since the one before it."""
     needles: tuple[bytes, ...]
     """Each record, even a wrapped one, holds at least one of these on one line."""
     sure_needles: tuple[bytes, ...]

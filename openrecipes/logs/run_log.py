@@ -50,7 +50,9 @@ def read_log(sources: Sequence[str | Path], *, format: str | None = None) -> Run
     streams = [_read(file, format, damaged) for file in files]
     name = _format(streams)
     chosen = [found for stream in streams for found in stream.found if found.reader.name == name]
-    steps, told = merged(found.steps for found in chosen)
+    arguments = MappingProxyType(next((stream.dump.values for stream in streams if stream.dump.values), {}))
+    averages = any(found.reader.averages_over_interval for found in chosen)
+    steps, told = merged((found.steps for found in chosen), arguments, averages=averages)
     problems = [*damaged, *told, *(problem for found in chosen for problem in problems_of(found))]
     if not steps:
         problems.extend(_nothing(streams))
@@ -60,7 +62,7 @@ def read_log(sources: Sequence[str | Path], *, format: str | None = None) -> Run
         format=name if steps else None,
         steps=steps,
         problems=in_order(problems),
-        arguments=MappingProxyType(next((stream.dump.values for stream in streams if stream.dump.values), {})),
+        arguments=arguments,
         files=files,
         first_stamp_s=min(firsts, default=None),
         last_stamp_s=max(lasts, default=None),

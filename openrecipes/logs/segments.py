@@ -94,6 +94,14 @@ def _segment(buffer: Buffer, start: int, at: int) -> Segment:
     return Segment(buffer.base + start, buffer.base + end, ended, cut, decoded(data[start:end]))
 
 
+def is_widest(buffer: Buffer, segment: Segment) -> bool:
+    """Whether no line near this one is longer and some are as long, as where a terminal wrapped them."""
+    low, high = max(segment.start - 8192, buffer.base), segment.end + 8192
+    lengths = [len(line.rstrip(b"\r")) for line in buffer.data[low - buffer.base : high - buffer.base].split(b"\n")]
+    own = segment.end - segment.start
+    return all(length <= own for length in lengths[1:-1]) and lengths.count(own) > 1
+
+
 def segments_of(data: bytes) -> Iterator[str]:
     """The texts between line breaks and carriage returns, empty ones left out."""
     for piece in data.replace(b"\r", b"\n").split(b"\n"):

@@ -1,16 +1,19 @@
 """One reader's way through a log: literal search in large pieces, text only around the hits."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from openrecipes.logs.reader import Finding, Part, Reader, Spot
-from openrecipes.logs.segments import MAX_SEGMENT, Buffer, Segment, segment_after, segment_at, segment_before
+from openrecipes.logs.segments import MAX_SEGMENT, Buffer, Segment, is_widest, segment_after, segment_at, segment_before
 from openrecipes.logs.step import StepRecord
 from openrecipes.logs.text import clock_s, continuation, split_prefix
 
 MAX_JOIN = 24
 """A record wrapped over more lines than this is not put together."""
 _LOOK_BEHIND = 12
+_LAST_NUMBER = re.compile(r"[\d.eE+-]+\s*\Z")
+_DIGITS = re.compile(r"[\d.eE+-]+\s*")
 
 
 @dataclass(slots=True)
@@ -58,6 +61,8 @@ class Track:
         """Take the records at a hit; False where the stream must go on before they can be read."""
         window = Window.of(segment)
         finding = self.reader.find(window.text)
+        if finding.ends_in_number and not segment.ended:
+            window, finding = self._without_last_number(buffer, window)
         if segment.cut:
             # One endless line: what reaches over the cut is met again, whole, from the next hit on.
             self._take(buffer, window, replace(finding, open_at=None, fragment=False, broken=()))
@@ -76,6 +81,14 @@ class Track:
         self._take(buffer, window, finding)
         return True
 
+    def _without_last_number(self, buffer: Buffer, window: "Window") -> tuple["Window", Finding]:
+        """The last line of a log that ends inside a number, which more digits may have followed."""
+        spot = window.spot(buffer, self.file, 0)
+        tail = Part(kind="truncated", index=None, values={}, start=max(0, len(window.text) - 60), end=len(window.text))
+        self.on_broken(tail, spot, window.text)
+        shorter = replace(window, text=_LAST_NUMBER.sub("", window.text))
+        return shorter, self.reader.find(shorter.text)
+
     def _look_behind(self, buffer: Buffer, window: "Window", finding: Finding) -> tuple["Window", Finding]:
         """The window with the lines before it in which the record begins, or as it was."""
         longer = window
@@ -92,7 +105,7 @@ class Track:
     def _look_ahead(self, buffer: Buffer, window: "Window", finding: Finding) -> tuple["Window", Finding] | None:
         """The window with the lines after it that complete its record; None where they are not in memory yet."""
         best = (window, finding) if finding.may_go_on else None
-        longer, at_end = window, False
+        longer, latest, at_end = window, finding, False
         for _ in range(MAX_JOIN):
             later = segment_after(buffer, longer.segments[-1].end)
             if later is None or not (later.ended or buffer.is_last):
@@ -103,14 +116,17 @@ class Track:
             own = self.reader.find(later.text)
             if (own.parts or own.open_at is not None or own.broken) and not own.fragment:
                 break
-            longer = longer.with_later(later)
-            better = self.reader.find(longer.text)
-            if better.may_go_on and len(better.parts) >= len(finding.parts):
-                best = (longer, better)
-            elif better.open_at is None:
-                if len(better.parts) > len(finding.parts):
-                    return longer, better
+            if latest.ends_in_number and not _goes_on_with_number(buffer, longer.segments[-1], later):
                 break
+            longer = longer.with_later(later)
+            latest = self.reader.find(longer.text)
+            if latest.open_at is not None:
+                continue
+            if not latest.parts or latest.parts[-1].end <= longer.offsets[-1]:
+                break
+            if not latest.may_go_on:
+                return longer, latest
+            best = (longer, latest)
         return best or _cut(window, finding, at_end=at_end)
 
     def _take(self, buffer: Buffer, window: "Window", finding: Finding) -> None:
@@ -126,8 +142,23 @@ class Track:
             self.on_broken(tail, window.spot(buffer, self.file, 0), window.text)
 
 
+def _goes_on_with_number(buffer: Buffer, segment: Segment, later: Segment) -> bool:
+    """Whether a line that ends in a number goes on in the next one.
+
+    A next line of digits alone counts only where something wrapped the log at the width of this line.
+    """
+    digits = _DIGITS.match(later.text.strip())
+    if digits is None:
+        return True
+    if later.text.strip()[digits.end() :].startswith("|"):
+        return True
+    return digits.end() == len(later.text.strip()) and is_widest(buffer, segment)
+
+
 def _cut(window: "Window", finding: Finding, *, at_end: bool) -> tuple["Window", Finding]:
     """The finding with its open record counted as one that cannot be read."""
+    if not finding.open_is_sure:
+        return window, replace(finding, open_at=None)
     kind = "truncated" if at_end else "cut"
     begun = Part(kind=kind, index=None, values={}, start=finding.open_at or 0, end=len(window.text))
     return window, replace(finding, broken=(*finding.broken, begun), open_at=None)

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from log_wrappings import WRAPPINGS, folded, noise
 
@@ -103,6 +103,7 @@ def test_wrappings_never_change_the_steps(name: str) -> None:
     assert _read(b"\n".join(WRAPPINGS[name](_lines(3)))) == EXPECTED
 
 
+@settings(deadline=None, max_examples=60)
 @given(st.lists(noise, min_size=7, max_size=7), st.sampled_from(sorted(WRAPPINGS)), st.integers(1, 400))
 def test_noise_and_pieces_never_change_the_steps(between: list[list[bytes]], name: str, piece: int) -> None:
     lines = list(between[0])
@@ -111,6 +112,7 @@ def test_noise_and_pieces_never_change_the_steps(between: list[list[bytes]], nam
     assert _read(b"\n".join(WRAPPINGS[name](lines)), piece) == EXPECTED
 
 
+@settings(deadline=None, max_examples=60)
 @given(st.integers(24, 300), st.integers(1, 400))
 def test_hard_wraps_never_change_the_steps(width: int, piece: int) -> None:
     assert _read(folded(b"\n".join(_lines(3)), width), piece) == EXPECTED
