@@ -12,12 +12,16 @@ from openrecipes.catalog.model_parts import Layer, ModelArgument, Role, Shape, T
 
 
 class Llama3Rope(CatalogData):
-    """Rotary position embedding stretched as in Llama 3.1; Megatron holds all but the factor fixed."""
+    """Rotary position embedding stretched as in Llama 3.1.
+
+    Megatron holds all but the factor fixed, and slime a897e1f4 does not hand the factor on: the model is built with
+    Megatron's default, 8, whatever --rope-scaling-factor says. So another factor cannot be mapped.
+    """
 
     rope_type: Literal["llama3"] = Field(description="Scaling as in Llama 3.1.")
     rope_theta: RopeBase = Field(description="Base of the rotary frequencies.")
     partial_rotary_factor: float = Field(default=1.0, ge=1, le=1, description="The whole head is rotated.")
-    factor: float = Field(ge=1, le=1e6, description="How far positions are stretched.")
+    factor: float = Field(ge=8, le=8, description="How far positions are stretched; fixed in slime.")
     low_freq_factor: float = Field(ge=1, le=1, description="Fixed in Megatron.")
     high_freq_factor: float = Field(ge=4, le=4, description="Fixed in Megatron.")
     original_max_position_embeddings: Literal[8192] = Field(description="Fixed in Megatron.")
