@@ -5,14 +5,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import Final
 
 from openrecipes.logs.run_log import RunLog, read_log
-from openrecipes.logs.sources import log_files
+from openrecipes.logs.sources import chunks, damage, log_files, opened
 from openrecipes.logs.step import StepRecord
 from openrecipes.problems import Place, Problem, UsageError
 from openrecipes.runs.directory import RECORD, open_run_directory
 from openrecipes.runs.json_files import sha256_of
 from openrecipes.runs.record import Job, RunRecord
+
+# Formats whose trainers call their first step 1. Everything else, and a log of these with a step 0, counts from 0.
+_FROM_ONE: Final = frozenset({"bridge", "megatron", "nemo-rl", "swift", "torchtitan", "verl"})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -20,8 +24,8 @@ class Run:
     """What is known of one run.
 
     `first_number` is the trainer's number of its first step. `record` is None for a bare log; `job` is None there
-    too, and where the launched script never started. `log_sha256` is over the raw bytes of the log, or over the
-    `sha256  name` lines of several. `log_changed`: the log grew or changed while it was read.
+    too, and where the launched script never started. `log_sha256` is over the log's bytes, decompressed where the
+    file is, or over the `sha256  name` lines of several files. `log_changed`: the log changed while it was read.
     """
 
     name: str
@@ -80,6 +84,7 @@ def _run(source: str, log: RunLog, sha256: str, *, changed: bool) -> Run:
     return Run(
         name=source,
         steps=log.steps,
+        first_number=_first_number(log),
         format=log.format,
         arguments=log.arguments,
         log_problems=log.problems,
@@ -91,15 +96,33 @@ def _run(source: str, log: RunLog, sha256: str, *, changed: bool) -> Run:
     )
 
 
+def _first_number(log: RunLog) -> int:
+    return int(log.format in _FROM_ONE and all(step.step != 0 for step in log.steps))
+
+
 def _sha256(files: tuple[Path, ...], source: Path) -> str:
     if len(files) == 1:
-        return sha256_of(files[0])
+        return _content_sha256(files[0])
     return hashlib.sha256("".join(sorted(_hash_lines(files, source))).encode()).hexdigest()
 
 
 def _hash_lines(files: tuple[Path, ...], source: Path) -> Iterator[str]:
     for file in files:
-        yield f"{sha256_of(file)}  {file.relative_to(source).as_posix()}\n"
+        yield f"{_content_sha256(file)}  {file.relative_to(source).as_posix()}\n"
+
+
+def _content_sha256(file: Path) -> str:
+    """The hash of what a log says, however it is packed; of the file itself where it cannot be unpacked."""
+    found = hashlib.sha256()
+    with opened(str(file)) as stream:
+        try:
+            for chunk in chunks(stream):
+                found.update(chunk)
+        except Exception as error:
+            if damage(error) is None:
+                raise
+            return sha256_of(file)
+    return found.hexdigest()
 
 
 def _state(files: tuple[Path, ...]) -> tuple[tuple[int, int], ...]:

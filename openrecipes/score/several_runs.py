@@ -126,11 +126,11 @@ def _differing(scored: Sequence[tuple[Run, Scorecard]]) -> Iterator[Problem]:
             pairs.append(("window", first.window and first.window.ends, card.window and card.window.ends))
         if card.deviations != first.deviations:
             pairs.append(("deviations", first.deviations, card.deviations))
-        for name, one, other in pairs:
+        for name, of_first, of_this in pairs:
             yield Problem(
                 place=Place(file=run.name, key=name),
                 rule="runs-differ",
-                what=f"this run had {name} {other}, the first one {one}: they are not runs of one recipe",
+                what=f"this run had {name} {of_this}, the first one {of_first}: they are not runs of one recipe",
                 mend="score runs of one kind together",
             )
 

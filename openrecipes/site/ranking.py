@@ -1,0 +1,243 @@
+"""The leaderboard: recipes that compare like with like, in order, and why others are not ranked.
+
+ranking(ranked_recipes(library), model="Qwen3.5-397B-A17B")   -> Ranking(boards, unranked)
+"""
+
+import datetime
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from openrecipes.catalog.gpus import all_gpus
+from openrecipes.figures.window import rule_of
+from openrecipes.problems import Problem, ProblemsError, errors_in
+from openrecipes.recipe.library import Library
+from openrecipes.recipe.model import Author, Recipe, Status
+from openrecipes.recipe.read import read_recipe
+from openrecipes.recipe.write import plain
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Entry:
+    """A recipe of the library under its short name."""
+
+    name: str
+    file: str
+    recipe: Recipe
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, order=True)
+class Comparable:
+    """What two results must share to stand on one board.
+
+    `rows` is rows_sha256, or the rows' name where the hash is not known. `weights` is `random` or empty: what a
+    router does depends on them.
+    """
+
+    model: str
+    gpu: str
+    row_tokens: int
+    global_batch: int
+    precision: str
+    rows: str
+    rule: str
+    timer: str
+    weights: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Row:
+    """One ranked recipe. Equal rates share a rank."""
+
+    rank: int
+    recipe: str
+    file: str
+    tokens_per_s_per_gpu: float
+    usd_per_million_tokens: float | None
+    mfu: float | None
+    step_time_cv_percent: float | None
+    gpus: int
+    layout: str
+    highlights: str | None
+    measured: datetime.date | None
+    author: Author
+    status: Status
+    runs: int | None
+
+    def document(self) -> dict[str, Any]:
+        """The row as `--json` prints it."""
+        return {
+            "rank": self.rank,
+            "recipe": self.recipe,
+            "file": self.file,
+            "tokens_per_s_per_gpu": self.tokens_per_s_per_gpu,
+            "usd_per_million_tokens": self.usd_per_million_tokens,
+            "mfu": self.mfu,
+            "step_time_cv_percent": self.step_time_cv_percent,
+            "gpus": self.gpus,
+            "layout": self.layout,
+            "highlights": self.highlights,
+            "measured": None if self.measured is None else self.measured.isoformat(),
+            "author": plain(self.author),
+            "status": self.status,
+            "runs": self.runs,
+        }
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Board:
+    """One ranking of comparable results. `rows_kind` and `rows_name` say in words what the rows are."""
+
+    key: Comparable
+    rows_kind: str
+    rows_name: str
+    rows: tuple[Row, ...]
+
+    def document(self) -> dict[str, Any]:
+        """The board as `--json` prints it."""
+        key = self.key
+        return {
+            "model": key.model,
+            "gpu": key.gpu,
+            "workload": {
+                "row_tokens": key.row_tokens,
+                "rows": self.rows_kind,
+                "global_batch": key.global_batch,
+                "precision": key.precision,
+                "rows_name": self.rows_name,
+                "rows_sha256": None if key.rows == self.rows_name else key.rows,
+                "weights": key.weights or None,
+            },
+            "rule": key.rule,
+            "timer": key.timer,
+            "rows": [row.document() for row in self.rows],
+        }
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Unranked:
+    """A recipe that is not ranked, and why."""
+
+    recipe: str
+    model: str
+    gpu: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ranking:
+    """Every board of a library, by model, then GPU in the catalogue's order; and the recipes on none."""
+
+    boards: tuple[Board, ...]
+    unranked: tuple[Unranked, ...]
+
+
+def read_entries(library: Library) -> tuple[tuple[Entry, ...], tuple[Problem, ...]]:
+    """The sound recipes of a library, and the problems of the files that had to be left out."""
+    entries: list[Entry] = []
+    problems: list[Problem] = []
+    for path in library.files():
+        try:
+            located = read_recipe(path)
+        except ProblemsError as error:
+            problems.extend(errors_in(error.problems))
+            continue
+        entries.append(Entry(name=library.short_name(path), file=str(path), recipe=located.recipe))
+    return tuple(entries), tuple(problems)
+
+
+def ranking(entries: Iterable[Entry], *, model: str | None = None, gpu: str | None = None) -> Ranking:
+    """Boards of the given entries; `model` and `gpu` (in whatever case) leave only theirs."""
+    chosen = [entry for entry in entries if _is(entry.recipe.model, model) and _is(entry.recipe.gpu.type, gpu)]
+    groups: dict[Comparable, list[Entry]] = {}
+    unranked: list[Unranked] = []
+    for entry in chosen:
+        reason = why_not_ranked(entry.recipe)
+        if reason is None:
+            groups.setdefault(comparable(entry.recipe), []).append(entry)
+        else:
+            name, of = entry.name, entry.recipe
+            unranked.append(Unranked(recipe=name, model=of.model, gpu=of.gpu.type, reason=reason))
+    boards = [_board(key, groups[key]) for key in groups]
+    return Ranking(boards=tuple(sorted(boards, key=_place_of_board)), unranked=tuple(unranked))
+
+
+def comparable(recipe: Recipe) -> Comparable:
+    """The key that decides which board a result belongs to."""
+    workload, result = recipe.workload, recipe.result
+    return Comparable(
+        model=recipe.model,
+        gpu=recipe.gpu.type,
+        row_tokens=workload.row_tokens,
+        global_batch=workload.global_batch,
+        precision=workload.precision,
+        rows=workload.dataset.rows_sha256 or workload.dataset.build.name,
+        # Published results name no rule; their window says which one it was.
+        rule=result.rule or rule_of(result.window, result.steps_per_run),
+        timer=result.timer or "step_time",
+        weights=result.weights or "",
+    )
+
+
+def why_not_ranked(recipe: Recipe) -> str | None:
+    """Why a recipe is on no board, or None where it is on one."""
+    result = recipe.result
+    if recipe.status == "draft":
+        return "draft: not measured"
+    if recipe.status == "smoke" or recipe.trainer == "smoke":
+        return "smoke: a test of the harness"
+    if result.tokens_per_s_per_gpu is None:
+        return "no figure: tokens_per_s_per_gpu is null"
+    if result.unsteady:
+        return "unsteady: the window breaks its rule's limits"
+    if result.profiler:
+        return "a profiler ran in the window"
+    return None
+
+
+def _is(name: str, wanted: str | None) -> bool:
+    return wanted is None or name.lower() == wanted.lower()
+
+
+def _place_of_board(board: Board) -> tuple[str, int, int, Comparable]:
+    order = [gpu.name for gpu in all_gpus()]
+    place = order.index(board.key.gpu) if board.key.gpu in order else len(order)
+    return board.key.model, place, -len(board.rows), board.key
+
+
+def _board(key: Comparable, entries: list[Entry]) -> Board:
+    workload = entries[0].recipe.workload
+    return Board(
+        key=key,
+        rows_kind=workload.rows,
+        rows_name=workload.dataset.build.name,
+        rows=tuple(_rows(sorted(entries, key=lambda entry: (-_rate(entry), entry.name)))),
+    )
+
+
+def _rate(entry: Entry) -> float:
+    rate = entry.recipe.result.tokens_per_s_per_gpu
+    assert rate is not None, "an entry without a figure is not ranked"
+    return rate
+
+
+def _rows(entries: list[Entry]) -> Iterator[Row]:
+    rates = [_rate(entry) for entry in entries]
+    for entry in entries:
+        recipe, result = entry.recipe, entry.recipe.result
+        yield Row(
+            rank=rates.index(_rate(entry)) + 1,
+            recipe=entry.name,
+            file=entry.file,
+            tokens_per_s_per_gpu=_rate(entry),
+            usd_per_million_tokens=result.usd_per_million_tokens,
+            mfu=result.mfu,
+            step_time_cv_percent=result.step_time_cv_percent,
+            gpus=recipe.gpu.count,
+            layout=recipe.layout.label,
+            highlights=recipe.layout.highlights,
+            measured=result.measured,
+            author=recipe.author,
+            status=recipe.status,
+            runs=result.runs,
+        )
