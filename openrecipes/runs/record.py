@@ -72,6 +72,7 @@ class RunRecord(Block):
     model: Text = Field(description="Model, by the catalogue's name.")
     gpu_type: Text = Field(description="GPU type as the recipe names it; CPU for ranks without one.")
     gpus: Count = Field(description="GPUs of the run; ranks where the type is CPU.")
+    steps_wanted: Count = Field(description="Optimizer steps that the run was to take. Unit: steps.")
     target: Text = Field(description="Kind of place it was launched on: local, slurm, kubernetes, ssh.")
     cluster: Text | None = Field(description="Name of the cluster profile; null for this machine without one.")
     overrides: tuple[Text, ...] = Field(description="The caller's --set KEY=VALUE, in order.")

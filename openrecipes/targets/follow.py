@@ -18,7 +18,10 @@ _PIECE_BYTES = 2**20
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Progress:
-    """Where a run stands. `steps` are those that came since the last look; `left_s` is an estimate."""
+    """Where a run stands. `steps` are those that came since the last look; `left_s` is an estimate.
+
+    `last` is the newest step of all.
+    """
 
     stage: Stage
     elapsed_s: float
@@ -26,6 +29,7 @@ class Progress:
     steps_done: int
     steps_wanted: int
     left_s: float | None
+    last: StepRecord | None = None
     exit_status: int | None = None
     was_stopped: bool = False
 
@@ -66,6 +70,7 @@ class _Watch:
         self._offset = 0
         self._times_s: list[float] = []
         self._done = 0
+        self._last: StepRecord | None = None
         self._started = time.monotonic()
 
     def look(self) -> Progress:
@@ -87,6 +92,7 @@ class _Watch:
 
     def _counted(self, steps: list[StepRecord]) -> list[StepRecord]:
         self._done += len(steps)
+        self._last = steps[-1] if steps else self._last
         self._times_s.extend(step.step_time_s for step in steps if step.step_time_s is not None)
         return steps
 
@@ -116,6 +122,7 @@ class _Watch:
             steps_done=self._done,
             steps_wanted=self._wanted,
             left_s=self._left_s(),
+            last=self._last,
             exit_status=exit_status,
             was_stopped=was_stopped,
         )

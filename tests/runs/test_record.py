@@ -20,6 +20,7 @@ def record(**changes: object) -> RunRecord:
         "model": "M",
         "gpu_type": "CPU",
         "gpus": 2,
+        "steps_wanted": 14,
         "target": "local",
         "cluster": None,
         "overrides": ("arguments.lr=2e-5",),

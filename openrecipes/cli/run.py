@@ -1,0 +1,65 @@
+"""`run RECIPE`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from openrecipes.cli import output
+from openrecipes.cli.names import recipe_named
+from openrecipes.cli.run_page import log_tail, run_page
+from openrecipes.cli.whole_loop import Asked, whole_loop
+from openrecipes.problems import errors_in
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command()
+def run(
+    recipe: Annotated[str, typer.Argument(help="A recipe file, or its short name below recipes/.")],
+    *,
+    target: Annotated[str, typer.Option(help="Where to run: local is this machine.")] = "local",
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a key for this run; may be repeated.")
+    ] = None,
+    run_dir: Annotated[
+        Path | None,
+        typer.Option(help="Run directory to make; must not exist, or be empty.", show_default="below runs/"),
+    ] = None,
+    sft_data: Annotated[Path | None, typer.Option(help="Rows to train on, instead of building the recipe's.")] = None,
+    allow_shell_env: Annotated[
+        bool, typer.Option("--allow-shell-env", help="Let commands in the recipe's environment run.")
+    ] = False,
+    write: Annotated[bool, typer.Option("--write", help="Write the result into the recipe's file too.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print run directory and result as one JSON document.")] = False,
+) -> None:
+    """Run a recipe: check, build its rows, render, launch, follow, score, and write the result into a copy of it.
+
+    Example: openrecipes run qwen3.5-moe-mini/cpu/smoke-dp2
+    """
+    located = recipe_named(recipe)
+    ran = whole_loop(
+        Asked(
+            recipe=located,
+            target=target,
+            settings=tuple(settings or ()),
+            run_dir=run_dir,
+            sft_data=sft_data,
+            allow_shell_env=allow_shell_env,
+            write=write,
+        )
+    )
+    card = ran.card
+    document = {
+        "run_dir": str(ran.run.root),
+        "outcome": ran.record.outcome,
+        "reason": ran.record.reason,
+        "result": card.document() if card and ran.is_scored else None,
+        "problems": [problem.document() for problem in ran.problems],
+    }
+    if ran.record.outcome == "failed":
+        output.say(f"the end of the log:\n{log_tail(ran.run)}\n")
+    output.result(document, as_json=json, text=run_page(located.recipe, ran.run, ran.record, card))
+    output.problems(ran.problems)
+    if not ran.is_scored or errors_in(ran.problems):
+        raise typer.Exit(130 if ran.record.outcome == "interrupted" else 1)

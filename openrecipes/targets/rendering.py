@@ -1,0 +1,83 @@
+"""One pure function from (recipe, place, overrides) to files: what `render` shows and what a launch submits."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from openrecipes.catalog.models import model
+from openrecipes.problems import Place, Problem, ProblemsError, UsageError, errors_in, in_order, nearest
+from openrecipes.recipe.read import LocatedRecipe, parse_recipe
+from openrecipes.recipe.write import recipe_text
+from openrecipes.render.command import command
+from openrecipes.render.located import placed, placed_in
+from openrecipes.render.overrides import overridden
+from openrecipes.targets.local import LocalTarget
+from openrecipes.targets.profile import THIS_MACHINE, Profile
+from openrecipes.targets.target import Launch, Rendered, Target
+
+TARGETS: tuple[Target, ...] = (LocalTarget(),)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Prepared:
+    """A launch with its files. `launched` is the recipe with the overrides in it, as its text says it."""
+
+    target: Target
+    launch: Launch
+    launched: LocatedRecipe
+    deviations: tuple[str, ...]
+    rendered: Rendered
+
+
+def target_named(name: str) -> Target:
+    """The target of this name. Raises: UsageError naming the nearest one."""
+    known = {target.name: target for target in TARGETS}
+    if name in known:
+        return known[name]
+    close = nearest(name, known)
+    what, mend = f"there is no target {name}", f"write {close}" if close else f"write one of {', '.join(known)}"
+    raise UsageError(Problem(place=Place(key="--target"), rule="target-known", what=what, mend=mend))
+
+
+def prepared(
+    located: LocatedRecipe,
+    target: Target,
+    *,
+    settings: Sequence[str] = (),
+    profile: Profile = THIS_MACHINE,
+    sft_data: str | None = None,
+    allow_shell_env: bool = False,
+) -> Prepared:
+    """The launch of a sound recipe with `KEY=VALUE` settings in it, and every file of it.
+
+    Pure: looks at no machine and no clock.
+    Raises: UsageError for a setting that does not hold; ProblemsError with everything that this target cannot run.
+    """
+    with placed_in(located):
+        changed = overridden(located.recipe, settings)
+        found = model(changed.recipe.model)
+        made = command(changed.recipe, found, changed.origins)
+    launch = Launch(
+        recipe=changed.recipe,
+        model=found,
+        command=made,
+        profile=profile,
+        sft_data=sft_data,
+        allow_shell_env=allow_shell_env,
+    )
+    refused = in_order(placed(problem, located) for problem in target.refusals(launch))
+    if errors_in(refused):
+        raise ProblemsError(*refused)
+    return Prepared(
+        target=target,
+        launch=launch,
+        launched=_launched(located, launch) if changed.deviations else located,
+        deviations=changed.deviations,
+        rendered=target.render(launch),
+    )
+
+
+def _launched(located: LocatedRecipe, launch: Launch) -> LocatedRecipe:
+    """The changed recipe as a file of its own: canonical text under the header that the original has."""
+    header = located.text.partition("\n")[0]
+    path = header.removeprefix("# ") if header.startswith("# ") else located.file
+    return parse_recipe(recipe_text(launch.recipe, path), f"{located.file} (as launched)")
