@@ -40,7 +40,8 @@ class HuggingFaceTokenizer:
         self._backend.no_truncation()
         self._backend.no_padding()
         added = files.document.get("added_tokens") or ()
-        self.special_tokens = {item["content"]: int(item["id"]) for item in added}
+        # The backend's ids, not the file's: where those leave gaps, it closes them.
+        self.special_tokens = {item["content"]: int(self._backend.token_to_id(item["content"]) or 0) for item in added}
         self.eos_token, self.eos_id = self._eos()
         self.cuts_like_qwen = _cuts_like_qwen(files.document)
 
