@@ -26,6 +26,7 @@ class Gpu(CatalogData):
     kind: Literal["gpu", "cpu"] = Field(description="`cpu` has no peak, no memory bound and no price.")
     memory_gb: Fact[int] | None = Field(description="Memory as the vendor states it, in units of 10^9 bytes.")
     memory_mib: Fact[int] | None = Field(description="Memory as nvidia-smi prints memory.total, in MiB.")
+    compute_capability: Fact[tuple[int, int]] | None = Field(description="CUDA compute capability, major and minor.")
     peak_flops_per_s: Fact[float] | None = Field(description="Dense BF16 peak, FLOP/s; the denominator of MFU.")
     memory_bandwidth_bytes_per_s: Fact[float] | None = Field(description="Memory bandwidth as stated, bytes/s.")
     interconnect: Fact[str] | None = Field(description="Links between the GPUs of a node.")

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from openrecipes.check import data, evidence, figures, hardware, layout, paths, words
+from openrecipes.check import arguments, command, data, environment, evidence, figures, hardware, layout, paths, words
 from openrecipes.check.reading import READING_RULES
 from openrecipes.check.rule import Rule
 
@@ -25,7 +25,6 @@ ALL_RULES: Final[tuple[Rule, ...]] = (
     layout.recompute,
     layout.recompute_layers,
     layout.deepep,
-    layout.allgather,
     layout.offload_stages,
     data.row_tokens,
     data.rows,
@@ -57,6 +56,24 @@ ALL_RULES: Final[tuple[Rule, ...]] = (
     words.offload,
     words.sequence_parallel,
     words.max_tokens,
+    words.optimizer,
+    words.permute_fusion,
     words.patches,
     words.gpu_hours,
+    environment.exports,
+    environment.connections,
+    environment.attention,
+    environment.substitution,
+    environment.secret,
+    *command.FAULT_RULES,
+    command.one,
+    command.pattern,
+    command.entry,
+    command.flag,
+    command.surplus,
+    command.missing,
+    command.text,
+    arguments.stack_known,
+    *arguments.ARGUMENT_RULES,
+    *arguments.RENDER_RULES,
 )

@@ -100,17 +100,6 @@ def deepep(subject: Subject) -> Iterator[Finding]:
         )
 
 
-@rule("layout-allgather", Section.LAYOUT, "slime turns the allgather dispatcher into alltoall.")
-def allgather(subject: Subject) -> Iterator[Finding]:
-    """A dispatcher that the trainer replaces without a word."""
-    if subject.recipe.layout.dispatcher == "allgather" and subject.recipe.trainer == "slime":
-        yield Finding(
-            key="layout.dispatcher",
-            what="allgather, but slime turns it into alltoall",
-            mend="set layout.dispatcher to alltoall, which is what runs",
-        )
-
-
 @rule("layout-offload-stages", Section.LAYOUT, "offloaded activations need pp 1.")
 def offload_stages(subject: Subject) -> Iterator[Finding]:
     """Two features that exclude each other in the trainer."""

@@ -3,12 +3,19 @@
 from dataclasses import dataclass
 from functools import cached_property
 
+from openrecipes.catalog.arguments import ArgumentCatalogue, argument_catalogue, stack_id_of, stack_ids
 from openrecipes.catalog.gpus import Gpu, find_gpu
 from openrecipes.catalog.model_parts import Shape
 from openrecipes.catalog.models import Model, model
-from openrecipes.problems import UsageError
+from openrecipes.check.argument_faults import ArgumentFault, Flags, argument_faults
+from openrecipes.check.invocation import Invocation, invocation
+from openrecipes.check.shell_script import Script, read_script
+from openrecipes.problems import Problem, ProblemsError, UsageError
 from openrecipes.recipe.model import Recipe
 from openrecipes.recipe.read import LocatedRecipe
+from openrecipes.render.command import Command, command
+from openrecipes.render.refusals import refusals
+from openrecipes.render.settings import settings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,3 +54,67 @@ class Subject:
     def shape(self) -> Shape | None:
         """The model's sizes."""
         return self.model.shape if self.model else None
+
+    @cached_property
+    def catalogue(self) -> ArgumentCatalogue | None:
+        """The trainer's flags: of the stack that the recipe names, of the first known one where it names none.
+
+        None for the smoke trainer, and for a stack whose flags are not known.
+        """
+        stack = self.recipe.stack
+        if self.recipe.trainer != "slime":
+            return None
+        if stack.framework is None:
+            return argument_catalogue(stack_ids()[0])
+        found = stack_id_of(stack.framework, stack.megatron_lm or "")
+        return argument_catalogue(found) if found else None
+
+    @cached_property
+    def script(self) -> Script:
+        """The text of `run`, read as a shell would."""
+        return read_script(self.recipe.run)
+
+    @cached_property
+    def invocation(self) -> Invocation | None:
+        """The one command of `run`; None where the text is no sound command."""
+        if self.script.faults or len(self.script.commands) != 1:
+            return None
+        return invocation(self.script.commands[0])
+
+    @cached_property
+    def refusals(self) -> tuple[Problem, ...]:
+        """Why the fields have no command; their places name keys alone."""
+        return refusals(self.recipe, self.model) if self.model else ()
+
+    @cached_property
+    def command(self) -> Command | None:
+        """The command that the fields give; None where they give none."""
+        try:
+            return command(self.recipe, self.model) if self.model else None
+        except ProblemsError:
+            return None
+
+    @cached_property
+    def argument_faults(self) -> tuple[ArgumentFault, ...]:
+        """What the trainer's parser would refuse or drop, and flags that do not go together."""
+        if self.catalogue is None:
+            return ()
+        qwen35 = self.model is not None and self.model.entry.model_type.startswith("qwen3_5")
+        return argument_faults(
+            Flags(
+                catalogue=self.catalogue,
+                settings=settings(self.recipe.arguments),
+                run=self.invocation,
+                command=self.command,
+                loss_mask="qwen3_5" if qwen35 else None,
+            )
+        )
+
+    @cached_property
+    def faulty_flags(self) -> frozenset[str]:
+        """Flags of `run` that have a fault of their own, so that no other rule complains of them."""
+        return frozenset(fault.flag for fault in self.argument_faults if fault.key == "run")
+
+    def run_line(self, index: int) -> int:
+        """The file's line that holds line `index`, from 0, of `run`."""
+        return self.located.document.line_within("run", index)

@@ -7,11 +7,14 @@ from typing import Final
 from openrecipes.check.rule import Finding, Section, rule
 from openrecipes.check.subject import Subject
 from openrecipes.figures.gpu_hours import NOTE_SAYS
-from openrecipes.layouts.degrees import Degrees
+from openrecipes.recipe.layout import Recompute
+from openrecipes.render.settings import settings
+from openrecipes.render.summary import PERMUTE_FUSION, lists
+from openrecipes.render.summary import label as label_of
 
 _DEGREE: Final = re.compile(r"\b(TP|PP|VPP|CP|EP|ETP|DP) ?([0-9]{1,7})\b")
-_NUMBERS: Final = {"one": 1, "two": 2, "three": 3, "four": 4, "eight": 8}
-_ROWS: Final = re.compile(r"\b(\w+) ([0-9][0-9,]{0,12})-token rows? (?:per|a) microbatch\b")
+_NUMBERS: Final = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_ROWS: Final = re.compile(r"\b(\w{1,12}) ([0-9][0-9,]{0,12})-token rows? (?:per|a) microbatch\b")
 _RECOMPUTE: Final = re.compile(r"\b(no|full|selective) recompute(?: \((uniform|block), ([0-9]{1,5}) layers?\))?")
 _DISPATCHER: Final = re.compile(r"\b(alltoall|allgather|flex) dispatcher\b")
 _OFFLOAD: Final = re.compile(r"\b(no|optimizer|activations?) offload\b")
@@ -30,13 +33,11 @@ def _claims(subject: Subject, pattern: re.Pattern[str]) -> Iterator[tuple[str, r
 @rule("words-label", Section.WORDS, "the label is the one that the degrees give.")
 def label(subject: Subject) -> Iterator[Finding]:
     """A label of another layout, or written otherwise."""
-    layout = subject.recipe.layout
-    names = ("tp", "pp", "vpp", "cp", "ep", "etp", "dp")
-    derived = Degrees(**{name: getattr(layout, name) for name in names}).label
-    if layout.label != derived:
+    written, derived = subject.recipe.layout.label, label_of(subject.recipe)
+    if written != derived:
         yield Finding(
             key="layout.label",
-            what=f"{layout.label}, but the fields give {derived}",
+            what=f"{written}, but the fields give {derived}",
             mend=f"set layout.label to {derived}, or change the degrees",
         )
 
@@ -55,7 +56,7 @@ def degrees(subject: Subject) -> Iterator[Finding]:
 def rows(subject: Subject) -> Iterator[Finding]:
     """Another number or another length of rows."""
     for key, match in _claims(subject, _ROWS):
-        count = _NUMBERS.get(match[1].lower(), int(match[1]) if match[1].isdecimal() else None)
+        count = _count(match[1].lower())
         if count is not None and count != subject.recipe.layout.rows_per_microbatch:
             yield _contradicted(key, match[0], "layout.rows_per_microbatch", subject.recipe.layout.rows_per_microbatch)
         if _number(match[2]) != subject.recipe.workload.row_tokens:
@@ -65,19 +66,19 @@ def rows(subject: Subject) -> Iterator[Finding]:
 @rule("words-recompute", Section.WORDS, "recomputation in summary and highlights is that of the fields.")
 def recompute(subject: Subject) -> Iterator[Finding]:
     """Another granularity, method or number of layers."""
-    settings = subject.recipe.layout.recompute
+    made = subject.recipe.layout.recompute
     for key, match in _claims(subject, _RECOMPUTE):
-        granularity = "no" if settings is None else settings.granularity
+        granularity = "no" if made is None else made.granularity
         same = match[1] == granularity
-        if same and match[2] and settings is not None:
-            same = (match[2], int(match[3])) == (settings.method, settings.num_layers)
+        if same and match[2] and made is not None:
+            same = (match[2], int(match[3])) == (made.method, made.num_layers)
         if not same:
-            actual = "null" if settings is None else _recompute_words(settings)
+            actual = "null" if made is None else _recompute_words(made)
             yield _contradicted(key, match[0], "layout.recompute", actual)
 
 
-def _recompute_words(settings: object) -> str:
-    parts = (getattr(settings, name) for name in ("granularity", "method", "num_layers"))
+def _recompute_words(made: Recompute) -> str:
+    parts = (made.granularity, made.method, made.num_layers)
     return ", ".join(str(part) for part in parts if part is not None)
 
 
@@ -114,6 +115,35 @@ def max_tokens(subject: Subject) -> Iterator[Finding]:
             yield _contradicted(key, match[0], "layout.max_tokens_per_gpu", subject.recipe.layout.max_tokens_per_gpu)
 
 
+@rule("words-optimizer", Section.WORDS, "a precision-aware optimizer is claimed only where the command has one.")
+def optimizer(subject: Subject) -> Iterator[Finding]:
+    """A claim that the command denies."""
+    for key, match in _claims(subject, re.compile(r"\bprecision-aware\b")):
+        flags = {argument.flag for argument in subject.command.arguments} if subject.command else None
+        if flags is not None and "--use-precision-aware-optimizer" not in flags:
+            yield Finding(
+                key=key,
+                what=f'"{match[0]}", but the command has no --use-precision-aware-optimizer',
+                mend="change the words, or remove use_precision_aware_optimizer from arguments",
+            )
+
+
+@rule("words-permute-fusion", Section.WORDS, "a claimed permute fusion is a flag that readers can see.", "warning")
+def permute_fusion(subject: Subject) -> Iterator[Finding]:
+    """A speed-up that only the prose names, while the flag hides in MODEL_ARGS."""
+    recipe = subject.recipe
+    if not lists(recipe.layout.summary, PERMUTE_FUSION):
+        return
+    flag = "--moe-permute-fusion"
+    shown = {given.flag for given in subject.invocation.given} if subject.invocation else set()
+    if flag not in shown and flag not in {setting.flag for setting in settings(recipe.arguments)}:
+        yield Finding(
+            key="layout.summary",
+            what=f'"{PERMUTE_FUSION}", but neither run nor arguments shows {flag}',
+            mend="set arguments.moe_permute_fusion to true, so that the flag does not hide in MODEL_ARGS",
+        )
+
+
 @rule("words-patches", Section.WORDS, "what stack says was patched stands in patches.", "warning")
 def patches(subject: Subject) -> Iterator[Finding]:
     """A patch that only the prose names, so that nobody can apply it."""
@@ -144,6 +174,12 @@ def _contradicted(key: str, claim: str, field: str, actual: object) -> Finding:
     return Finding(
         key=key, what=f'"{claim}", but {field} is {actual}', mend=f"change the words in {name}, or set {field}"
     )
+
+
+def _count(word: str) -> int | None:
+    if word.isdecimal():
+        return int(word)
+    return _NUMBERS.index(word) if word in _NUMBERS else None
 
 
 def _number(text: str) -> int:

@@ -8,6 +8,10 @@ from dataclasses import dataclass
 from openrecipes.problems import Place, Problem
 from openrecipes.render.argument import EnvironmentValue
 
+# Values that a node's shell evaluates to decide what the node itself knows; a launch runs no other.
+NVLS_BY_NVLINK = '$([ "$NVLINK_COUNT" -gt 0 ] && echo 1 || echo 0)'
+KNOWN_EXPRESSIONS = frozenset({NVLS_BY_NVLINK})
+
 _NAME = re.compile(r"\$\{?([A-Za-z_][A-Za-z0-9_]*)")
 _REFERENCE = re.compile(r"\$(?:[A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0-9_]*\})")
 
