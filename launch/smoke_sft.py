@@ -52,7 +52,7 @@ def fail(message: str) -> NoReturn:
     """
     if RANK:
         time.sleep(5)
-    print(f"smoke_sft.py: error: {message}", file=sys.stderr, flush=True)
+    print(f"smoke_sft.py: error: {' '.join(message.split())}", file=sys.stderr, flush=True)
     os._exit(1)  # waits for no peer inside a collective
 
 
@@ -135,7 +135,7 @@ def open_rows(args: argparse.Namespace) -> Any:
     try:
         parquet = pyarrow.parquet.ParquetFile(path)
     except (OSError, pyarrow.ArrowInvalid) as problem:
-        fail(f"--prompt-data {path}: {' '.join(str(problem).split())}")
+        fail(f"--prompt-data {path}: {problem}")
     schema, held = parquet.schema_arrow, parquet.metadata.num_rows
     for key in (args.input_key, args.metadata_key):
         if key not in schema.names:
@@ -250,15 +250,16 @@ class Trainer:
             part = mine[start : start + self.args.micro_batch_size]
             tokens = torch.stack([row.tokens for row, _ in part]).to(self.device)
             targets = torch.stack([row.targets for row, _ in part]).to(self.device)[:, 1:]
-            weight = torch.tensor([weight for _, weight in part], device=self.device)
-            weight = weight[:, None].expand_as(targets)[targets]
+            weight = torch.tensor([[weight] for _, weight in part], device=self.device).expand_as(targets)[targets]
             hidden = self.model.base_model(input_ids=tokens, use_cache=False).last_hidden_state
             loss = ChunkedCrossEntropy.apply(hidden[:, :-1][targets], head, tokens[:, 1:][targets], weight)
             loss.backward()
             total += loss.detach()
-        if RANKS > 1:
-            dist.all_reduce(self.gradients)
-            dist.all_reduce(total)
+        try:
+            for summed in (self.gradients, total) if RANKS > 1 else ():
+                dist.all_reduce(summed)
+        except RuntimeError as problem:
+            fail(f"another rank is gone: {problem}")
         return total.item()
 
     def step(self, batch: list[Row]) -> dict[str, float]:
@@ -352,7 +353,7 @@ def model_config(folder: Path) -> Any:
     try:
         return transformers.AutoConfig.from_pretrained(folder).get_text_config()
     except (OSError, ValueError, KeyError, TypeError) as problem:
-        fail(f"--hf-checkpoint {folder}: {' '.join(str(problem).split())}")
+        fail(f"--hf-checkpoint {folder}: {problem}")
 
 
 def introduce(args: argparse.Namespace, trainer: Trainer) -> None:
@@ -366,10 +367,10 @@ def introduce(args: argparse.Namespace, trainer: Trainer) -> None:
     edges = {model.get_input_embeddings().weight, model.get_output_embeddings().weight}
     count, outer = len(trainer.gradients), sum(weight.numel() for weight in edges)
     print(f" > number of parameters on (tensor, pipeline) model parallel rank (0, 0): {count}", flush=True)
-    sizes = f"{count - outer} parameters besides {outer} of embedding and head"
-    logger.info("model: %s, random weights, %s", model.config.model_type, sizes)
-    versions = f"python {platform.python_version()}, torch {torch.__version__}"
-    versions += f", transformers {transformers.__version__}, pyarrow {pyarrow.__version__}"
+    sizes = f"{count - outer} random weights besides {outer} of embedding and head"
+    logger.info("model: %s, %s", model.config.model_type, sizes)
+    versions = f"python {platform.python_version()}, torch {torch.__version__}, pyarrow {pyarrow.__version__}"
+    versions += f", transformers {transformers.__version__}"
     where = torch.cuda.get_device_name() if trainer.device.type == "cuda" else platform.machine()
     logger.info("versions: %s; ranks: %d, %d threads each, on %s", versions, RANKS, torch.get_num_threads(), where)
 
@@ -380,8 +381,7 @@ def main() -> None:
     if "TORCHELASTIC_RUN_ID" in os.environ:
         end_with_launcher()
     form = "[%(asctime)s] %(filename)s:%(lineno)d - %(message)s"
-    level = logging.INFO if RANK == 0 else logging.WARNING
-    logging.basicConfig(level=level, format=form, datefmt="%Y-%m-%d %H:%M:%S")
+    logging.basicConfig(level=logging.WARNING if RANK else logging.INFO, format=form, datefmt="%Y-%m-%d %H:%M:%S")
     if RANK:
         transformers.logging.set_verbosity_error()
     args = parse()

@@ -73,7 +73,8 @@ def long_run(folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], list[int]]
     """A run that has begun to train, and the process ids of its two ranks."""
     log = folder / "long.log"
     with log.open("wb") as stream:
-        run = subprocess.Popen(command(folder, 2, num_rollout=100), stdout=stream, stderr=stream)
+        flags = {"num_rollout": 200, "rollout_batch_size": 2, "global_batch_size": 2}
+        run = subprocess.Popen(command(folder, 2, **flags), stdout=stream, stderr=stream)
     try:
         while " step 1: " not in log.read_text():
             assert run.poll() is None, log.read_text()
@@ -104,12 +105,12 @@ def ends(pids: list[int]) -> bool:
 @pytest.mark.parametrize("how", ["rank killed", "launcher killed", "launcher told to end"])
 def test_no_rank_outlives_the_run(folder: Path, how: str) -> None:
     with long_run(folder) as (run, ranks):
-        assert len(ranks) == 2
+        assert len(ranks) == 2, ranks
         target, number = {
             "rank killed": (ranks[1], signal.SIGKILL),
             "launcher killed": (run.pid, signal.SIGKILL),
             "launcher told to end": (run.pid, signal.SIGTERM),
         }[how]
         os.kill(target, number)
-        assert run.wait(timeout=60) != 0
-        assert ends(ranks)
+        assert run.wait(timeout=60) != 0, (folder / "long.log").read_text()
+        assert ends(ranks), (folder / "long.log").read_text()
