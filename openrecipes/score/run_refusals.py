@@ -173,16 +173,18 @@ def profiled(scene: Scene) -> Iterator[Problem]:
 def _own_clock(scene: Scene) -> Iterator[Problem]:
     """The log's stamps at both ends of the window against the step times between them."""
     by_number = {scene.run.number(step): step for step in scene.run.steps}
-    scored = [step for step in scene.scored if step.step_time_s is not None and isfinite(step.step_time_s)]
-    last = by_number.get(scene.window.last)
-    before = by_number.get(scene.window.first - 1)
+    scored = scene.scored
+    times = [time for step in scored if (time := step.step_time_s) is not None and isfinite(time) and time > 0]
+    if not len(times) == len(scored) == scene.window.steps:
+        return  # their sum is refused already
+    last, before = by_number.get(scene.window.last), by_number.get(scene.window.first - 1)
     if before is None or before.timestamp_s is None:
-        before, scored = by_number.get(scene.window.first), scored[1:]
+        before, times = by_number.get(scene.window.first), times[1:]
     if before is None or last is None or before.timestamp_s is None or last.timestamp_s is None:
         return
     if before.attempt != last.attempt or before.file != last.file:
         return
-    told, passed = fsum(step.step_time_s or 0.0 for step in scored), last.timestamp_s - before.timestamp_s
+    told, passed = fsum(times), last.timestamp_s - before.timestamp_s
     if abs(told - passed) > _CLOCK_TOLERANCE_S + _CLOCK_TOLERANCE * told:
         yield scene.problem(
             "clock-contradiction",
