@@ -16,6 +16,7 @@ from openrecipes.render.training_arguments import published_default
 from openrecipes.render.typed import typed
 
 SET: Final = "--set"
+_FOLLOWS: Final = ("layout.dp", "result.window")  # derived where they are not set
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,7 +52,7 @@ def overridden(recipe: Recipe, settings: Sequence[str]) -> Overridden:
     Raises: UsageError for a setting that names no key, has no fitting value, or changes nothing;
     ProblemsError where settings contradict each other or leave no legal recipe.
     """
-    return with_overrides(recipe, tuple(_parsed(text) for text in settings))
+    return with_overrides(recipe, tuple(parsed_setting(text) for text in settings))
 
 
 def with_overrides(recipe: Recipe, overrides: Sequence[Override]) -> Overridden:
@@ -61,7 +62,7 @@ def with_overrides(recipe: Recipe, overrides: Sequence[Override]) -> Overridden:
     named = tuple(_as_written(override, before) for override in overrides)
     after, problems = typed(before, [(split_key(o.key), o.text, o.place) for o in named])
     _raise(problems)
-    idle = tuple(override for override in named if _is_same(override.key, before, after))
+    idle = _idle(named, before, after)
     _raise(_says_what_is(override) for override in idle if override.source == SET)
     ours = tuple(override for override in named if override not in idle)
     if not ours:
@@ -76,7 +77,8 @@ def with_overrides(recipe: Recipe, overrides: Sequence[Override]) -> Overridden:
     return Overridden(recipe=derived.recipe, origins={**derived.origins, **asked}, deviations=deviations)
 
 
-def _parsed(text: str) -> Override:
+def parsed_setting(text: str) -> Override:
+    """The change that `KEY=VALUE` asks for. Raises: UsageError where there is no `=`."""
     key, equals, value = text.partition("=")
     if not equals:
         place = Place(file=SET, key=key)
@@ -132,17 +134,28 @@ def _as_written(override: Override, before: Mapping[str, Any]) -> Override:
     return Override(key=key, text=override.text, source=override.source)
 
 
-def value_at(data: Mapping[str, Any], key: str) -> Any:
-    """The value of a dotted key in plain data, None where it is not there."""
+def value_at(data: Mapping[str, Any], key: str, missing: Any = None) -> Any:
+    """The value of a dotted key in plain data, `missing` where it is not there."""
     value: Any = data
     for part in split_key(key):
-        value = value.get(part) if isinstance(value, Mapping) else None
+        if not isinstance(value, Mapping) or part not in value:
+            return missing
+        value = value[part]
     return value
 
 
+def _idle(overrides: Sequence[Override], before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[Override, ...]:
+    """Those that leave their key as it is. One of a derived key may hold it there while others change."""
+    idle = tuple(override for override in overrides if _is_same(override.key, before, after))
+    if len(idle) == len(overrides):
+        return idle
+    return tuple(override for override in idle if override.key not in _FOLLOWS)
+
+
 def _is_same(key: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
-    old, new = value_at(before, key), value_at(after, key)
-    return bool(old == new) and type(old) is type(new)
+    missing = object()
+    old, new = value_at(before, key, missing), value_at(after, key, missing)
+    return bool(old == new) and type(old) is type(new) if missing not in (old, new) else old is new
 
 
 def _says_what_is(override: Override) -> Problem:

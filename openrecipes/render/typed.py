@@ -29,15 +29,21 @@ def typed(before: Mapping[str, Any], values: Sequence[tuple[Path, str, Place]]) 
     value is text, but `null` takes the variable away.
     """
     readings = {path: _readings(path, text) for path, text, _ in values}
-    while True:
-        after = copy.deepcopy(dict(before))
-        for path, options in readings.items():
-            _put(after, path, options[0])
-        bad = _errors(after)
-        retry = [path for path, options in readings.items() if len(options) > 1 and _about(bad, path)]
-        if not retry:
-            return after, _problems(after, bad, values)
-        readings.update({path: readings[path][1:] for path in retry})
+    chosen = {path: options[0] for path, options in readings.items()}
+    bad = _errors(_with(before, chosen))
+    for path in [path for path, options in readings.items() if len(options) > 1 and _about(bad, path)]:
+        as_text = chosen | {path: readings[path][1]}
+        if not _about(_errors(_with(before, as_text)), path):
+            chosen = as_text
+    after = _with(before, chosen)
+    return after, _problems(after, _errors(after), values)
+
+
+def _with(before: Mapping[str, Any], chosen: Mapping[Path, Any]) -> dict[str, Any]:
+    after = copy.deepcopy(dict(before))
+    for path, value in chosen.items():
+        _put(after, path, value)
+    return after
 
 
 def _readings(path: Path, text: str) -> tuple[Any, ...]:

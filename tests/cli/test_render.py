@@ -1,0 +1,77 @@
+"""`openrecipes render` as a person calls it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import yaml
+from varied_recipes import PUBLISHED, SMOKE
+
+NAME = "qwen3.5-397b-a17b/h200/attune-tp2-pp4-ep32"
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+def render(*arguments: str) -> subprocess.CompletedProcess[str]:
+    call = [sys.executable, "-m", "openrecipes", "render", *arguments]
+    return subprocess.run(call, capture_output=True, text=True, check=False, cwd=ROOT)
+
+
+def test_it_prints_the_command_and_says_what_is_inferred() -> None:
+    done = render(NAME)
+    assert done.returncode == 0
+    assert done.stdout == yaml.safe_load(PUBLISHED[2].read_text())["run"]
+    assert "MODEL_ARGS has --moe-permute-fusion: inferred from layout.summary" in done.stderr
+    assert "run is not" not in done.stderr
+
+
+def test_json_has_environment_argv_and_the_origin_of_every_flag() -> None:
+    document = json.loads(render(NAME, "--json").stdout)
+    assert document["env"]["CUDA_DEVICE_MAX_CONNECTIONS"] == "1"
+    assert document["env_kind"]["NCCL_NVLS_ENABLE"] == "shell"
+    assert document["argv"][0] == "train_async.py"
+    assert document["argv"].count("--tensor-model-parallel-size") == 1
+    assert {"flag": "--tensor-model-parallel-size", "value": "2", "from": "layout.tp"} in document["origin"]
+    flags = [word for word in document["argv"] if word.startswith("--")]
+    assert flags == [origin["flag"] for origin in document["origin"]]
+    assert (document["files"], document["render_sha256"]) == ([], None)
+
+
+def test_a_setting_changes_the_command_and_its_origin() -> None:
+    done = render(NAME, "--json", "--set", "layout.tp=4", "--set", "result.steps_per_run=20")
+    document = json.loads(done.stdout)
+    argv = document["argv"]
+    assert argv[argv.index("--num-rollout") + 1] == "20"
+    assert {"flag": "--tensor-model-parallel-size", "value": "4", "from": "--set layout.tp"} in document["origin"]
+    assert "layout.tp=4 (--set; the recipe has 2)" in done.stderr
+
+
+def test_a_run_that_the_fields_contradict_is_not_echoed_and_stderr_shows_the_lines(tmp_path: Path) -> None:
+    path = tmp_path / "x.yaml"
+    text = PUBLISHED[2].read_text()
+    path.write_text(text.replace("--tensor-model-parallel-size 2 ", "--tensor-model-parallel-size 8 "))
+    done = render(str(path))
+    assert done.returncode == 0
+    assert done.stdout == yaml.safe_load(text)["run"]
+    assert "the recipe's run is not what its fields say:" in done.stderr
+    assert "-  --tensor-model-parallel-size 8 \\" in done.stderr
+    assert "+  --tensor-model-parallel-size 2 \\" in done.stderr
+
+
+def test_a_refusal_names_the_files_line_and_a_wrong_setting_is_wrong_usage(tmp_path: Path) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text(PUBLISHED[2].read_text().replace("layer_split: null", "layer_split: [10, 15, 20, 15]"))
+    done = render(str(path), "--json")
+    line = path.read_text().splitlines().index("  layer_split: [10, 15, 20, 15]") + 1
+    assert done.returncode == 1
+    assert f"{path}:{line}:layout.layer_split: [10, 15, 20, 15]" in done.stderr
+    problem = json.loads(done.stdout)["problems"][0]
+    assert (problem["line"], problem["rule"]) == (line, "layout-split-middle")
+    wrong = render(NAME, "--set", "layout.tpp=4")
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert "--set:layout.tpp: is no key of a recipe" in wrong.stderr
+    assert render(NAME, "--set", "layout.dp=8").returncode == 1
+
+
+def test_the_smoke_recipe_renders() -> None:
+    assert render("qwen3.5-moe-mini/cpu/smoke-dp2").stdout == yaml.safe_load(SMOKE.read_text())["run"]
