@@ -2,13 +2,43 @@
 
 from collections.abc import Callable, Mapping
 
+from openrecipes.logs.bridge import BridgeReader
 from openrecipes.logs.megatron import MegatronReader
+from openrecipes.logs.mllog import MllogReader
+from openrecipes.logs.nemo import NemoReader
+from openrecipes.logs.nemo_rl import NemoRlReader
 from openrecipes.logs.reader import Reader
 from openrecipes.logs.slime import SlimeReader
+from openrecipes.logs.swift import SwiftReader
+from openrecipes.logs.torchtitan import TorchtitanReader
+from openrecipes.logs.verl import VerlReader
 from openrecipes.problems import Place, Problem, UsageError, nearest
 
-READERS: Mapping[str, Callable[[], Reader]] = {"slime": SlimeReader, "megatron": MegatronReader}
+READERS: Mapping[str, Callable[[], Reader]] = {
+    "slime": SlimeReader,
+    "bridge": BridgeReader,
+    "megatron": MegatronReader,
+    "nemo": NemoReader,
+    "mllog": MllogReader,
+    "verl": VerlReader,
+    "nemo-rl": NemoRlReader,
+    "torchtitan": TorchtitanReader,
+    "swift": SwiftReader,
+}
 """By format name, in order of preference where two formats fit a log equally."""
+
+ALIASES: Mapping[str, str] = {
+    "miles": "slime",
+    "megatron-lm": "megatron",
+    "megatron-deepspeed": "megatron",
+    "mindspeed": "megatron",
+    "primus": "megatron",
+    "nanotron": "megatron",
+    "megatron-bridge": "bridge",
+    "mlperf": "mllog",
+    "ms-swift": "swift",
+}
+"""Trainers that print in the form of another."""
 
 
 def readers(format_name: str | None) -> list[Reader]:
@@ -18,8 +48,9 @@ def readers(format_name: str | None) -> list[Reader]:
     """
     if format_name is None:
         return [new() for new in READERS.values()]
-    if format_name not in READERS:
-        meant = nearest(format_name, READERS)
+    name = ALIASES.get(format_name.lower(), format_name.lower())
+    if name not in READERS:
+        meant = nearest(name, (*READERS, *ALIASES))
         mend = f"did you mean {meant}? " if meant else ""
         raise UsageError(
             Problem(
@@ -29,4 +60,4 @@ def readers(format_name: str | None) -> list[Reader]:
                 mend=f"{mend}formats: {', '.join(READERS)}",
             )
         )
-    return [READERS[format_name]()]
+    return [READERS[name]()]

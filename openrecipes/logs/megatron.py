@@ -42,11 +42,11 @@ class MegatronReader(Reader):
     """Reads iteration lines; with a log interval over 1 a line is the mean of that many iterations."""
 
     name = "megatron"
-    needles = (
+    needles: tuple[bytes, ...] = (
         *(b"elapsed time", b"per iteration", b"lm loss", b"lm-loss", b"consumed samples", b"skipped iterations"),
         *(b"nan iterations", b"elapsed_time_per_iteration", b"OVERFLOW!"),
     )
-    sure_needles = (b"elapsed time per iteration", b"OVERFLOW!")
+    sure_needles: tuple[bytes, ...] = (b"elapsed time per iteration", b"OVERFLOW!")
     averages_over_interval = True
 
     def __init__(self) -> None:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 from openrecipes.logs.printed_values import NUMBER, number
 
@@ -10,11 +11,13 @@ _WORD = rf"(?:{NUMBER}|[-+]?(?:nan|inf)|(?:np\.)?[a-z]*float[0-9]*\([^)]*\)|tens
 _FIELD = re.compile(
     rf"\s*([A-Za-z][^:=|{{}}]{{0,80}}?)\s*[:=]\s*({_WORD})\s*(?:/\s*({_WORD}))?\s*(ms|s|%)?\s*\Z", re.IGNORECASE
 )
-_NO_COLON = re.compile(rf"\s*([A-Za-z][A-Za-z _-]{{0,40}}?)\s+({_WORD})\s*\Z", re.IGNORECASE)
+_NO_COLON = re.compile(rf"\s*([A-Za-z][A-Za-z _-]{{0,40}}?)\s*({_WORD})\s*\Z", re.IGNORECASE)
 _LAST = re.compile(
     rf"\s*([A-Za-z][^:=|{{}}]{{0,80}}?)\s*[:=]\s*({_WORD})(?=\s|\Z|[\[({{A-DF-Zac-df-z\"'\\])", re.IGNORECASE
 )
 _NAMED = re.compile(r"\s*([A-Za-z][^:=|{}]{0,80}?)\s*[:=]")
+
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,6 +39,11 @@ class Fields:
 def key_of(name: str) -> str:
     """A key without what wraps and releases change in it: blanks, hyphens, underscores, capitals."""
     return re.sub(r"[\s_-]+", "", name).lower()
+
+
+def respelt(values: Mapping[str, Value], known: Mapping[str, str]) -> dict[str, Value]:
+    """The values with known names spelt as the reader spells them."""
+    return {known.get(key_of(name), name): value for name, value in values.items()}
 
 
 def names_by_key(names: Iterable[str]) -> Mapping[str, str]:
@@ -64,7 +72,7 @@ def fields(text: str, start: int, stop: int, known: Mapping[str, str]) -> Fields
         segment = text[position:pipe]
         match = _FIELD.match(segment) or _known_without_colon(segment, known)
         value = number(match.group(2)) if match else None
-        if match is not None and value is not None:
+        if match is not None and value is not None and (not strange or key_of(match.group(1)) in known):
             key = known.get(key_of(match.group(1)), " ".join(match.group(1).split()))
             values.setdefault(key, value)
             second = match.group(3) if match.re is _FIELD else None

@@ -53,6 +53,8 @@ class Reader(Protocol):
     """One log format. `find` looks at a text and remembers nothing; `take` and `finish` turn parts into steps."""
 
     name: str
+    is_marked: bool = True
+    """Whether the log holds something of this format's own; False lets a format with the same records go first."""
     averages_over_interval: bool = False
     """Whether a record stands for all steps since the one before it."""
     needles: tuple[bytes, ...]
@@ -61,6 +63,8 @@ class Reader(Protocol):
     """Fewer and longer ones, for logs whose records are whole lines."""
     arguments: Mapping[str, str]
     """The trainer's own arguments, as far as the log has printed them."""
+    separator: str = r"\|"
+    """What follows a number in the middle of a record: by it, a number that a wrap cut is put together."""
     problems: list[Problem]
 
     def find(self, text: str) -> Finding:

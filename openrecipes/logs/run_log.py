@@ -94,11 +94,12 @@ def _read(file: str, format_name: str | None, damaged: list[Problem]) -> LogStre
 
 def _format(streams: Sequence[LogStream]) -> str | None:
     """The format with the most timed steps over all files, then with the most steps."""
-    totals: dict[str, tuple[int, int]] = {}
+    totals: dict[str, tuple[int, int, int]] = {}
     for stream in streams:
         for found in stream.found:
-            timed, steps = totals.get(found.reader.name, (0, 0))
-            totals[found.reader.name] = (timed + found.rank[0], steps + found.rank[1])
+            timed, steps, marked = totals.get(found.reader.name, (0, 0, 0))
+            rank = found.rank
+            totals[found.reader.name] = (timed + rank[0], steps + rank[1], max(marked, rank[2]))
     return max(totals, key=lambda name: totals[name], default=None)
 
 

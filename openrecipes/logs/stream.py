@@ -26,11 +26,17 @@ class Found:
     steps: list[StepRecord] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     unread: int = 0
+    timed: int = 0
 
     @property
-    def rank(self) -> tuple[int, int]:
-        """How well the format fits: steps with a time, then steps."""
-        return sum(step.step_time_s is not None for step in self.steps), len(self.steps)
+    def rank(self) -> tuple[int, int, int]:
+        """How well the format fits: steps with a time, then steps, then marks of its own."""
+        return self.timed, len(self.steps), int(self.reader.is_marked)
+
+    def keep(self, step: StepRecord) -> None:
+        """Note a step."""
+        self.steps.append(step)
+        self.timed += step.step_time_s is not None
 
     def broken(self, part: Part, spot: Spot, text: str) -> None:
         """Note a record that begins here and cannot be read."""
@@ -103,7 +109,7 @@ class LogStream:
     def _settle(self) -> None:
         """Once a format has shown itself, read it alone; and by its longest marks where its records are whole lines."""
         best = self.best
-        if best.rank[0] < 2:
+        if best.timed < 2 and len(best.steps) < 8:
             return
         if len(self._tracks) > 1:
             self._tracks = [track for track in self._tracks if track.reader is best.reader]
@@ -112,7 +118,7 @@ class LogStream:
 
     def _keeper(self, found: Found) -> Callable[[StepRecord], None]:
         def keep(step: StepRecord) -> None:
-            found.steps.append(step)
+            found.keep(step)
             if self._on_step is not None and found is self.best:
                 self._on_step(step)
 

@@ -71,7 +71,7 @@ def split_prefix(text: str) -> tuple[tuple[str, ...], str, str]:
 
 
 def continuation(text: str, lead: tuple[str, ...]) -> str:
-    """The line without blanks around it and without prefixes of the kinds that stood in front of the first line."""
+    """The line without prefixes of the kinds that stood in front of the first line."""
     for kind in lead:
         if kind == "clock":
             continue
@@ -79,7 +79,7 @@ def continuation(text: str, lead: tuple[str, ...]) -> str:
             if name == kind and (match := pattern.match(text)):
                 text = text[match.end() :]
                 break
-    return text.strip(" \t")
+    return text
 
 
 def clock_s(text: str, before: int | None = None) -> float | None:

@@ -13,7 +13,7 @@ MAX_JOIN = 24
 """A record wrapped over more lines than this is not put together."""
 _LOOK_BEHIND = 12
 _LAST_NUMBER = re.compile(r"[\d.eE+-]+\s*\Z")
-_DIGITS = re.compile(r"[\d.eE+-]+\s*")
+_DIGITS = re.compile(r"(?:\d|[.,]\d|[eE][+-]?\d|[+-]\d)[\d.,eE+-]*\s*")
 
 
 @dataclass(slots=True)
@@ -116,18 +116,39 @@ class Track:
             own = self.reader.find(later.text)
             if (own.parts or own.open_at is not None or own.broken) and not own.fragment:
                 break
-            if latest.ends_in_number and not _goes_on_with_number(buffer, longer.segments[-1], later):
+            if latest.ends_in_number and not self._number_goes_on(buffer, longer.segments[-1], later):
                 break
-            longer = longer.with_later(later)
-            latest = self.reader.find(longer.text)
+            longer, latest = self._joined(longer, later)
             if latest.open_at is not None:
                 continue
-            if not latest.parts or latest.parts[-1].end <= longer.offsets[-1]:
+            if not _reaches(latest, longer):
                 break
             if not latest.may_go_on:
                 return longer, latest
             best = (longer, latest)
         return best or _cut(window, finding, at_end=at_end)
+
+    def _joined(self, window: "Window", later: Segment) -> tuple["Window", Finding]:
+        """The window with the line after it, as it is or without blanks, whichever reads further."""
+        longer = window.with_later(later)
+        finding = self.reader.find(longer.text)
+        if finding.open_at is None and not _reaches(finding, longer) and not window.stripped:
+            bare = Window.of(*longer.segments, stripped=True)
+            other = self.reader.find(bare.text)
+            if other.open_at is not None or _reaches(other, bare):
+                return bare, other
+        return longer, finding
+
+    def _number_goes_on(self, buffer: Buffer, segment: Segment, later: Segment) -> bool:
+        """Whether a line may go on with the number that ends the one before it.
+
+        A next line of digits alone counts only where something wrapped the log at the width of this line.
+        """
+        text = later.text.strip()
+        digits = _DIGITS.match(text)
+        if digits is None or re.compile(self.reader.separator).match(text, digits.end()):
+            return True
+        return digits.end() == len(text) and is_widest(buffer, segment)
 
     def _take(self, buffer: Buffer, window: "Window", finding: Finding) -> None:
         self.joined += len(window.segments) > 1 and bool(finding.parts)
@@ -142,17 +163,9 @@ class Track:
             self.on_broken(tail, window.spot(buffer, self.file, 0), window.text)
 
 
-def _goes_on_with_number(buffer: Buffer, segment: Segment, later: Segment) -> bool:
-    """Whether a line that ends in a number goes on in the next one.
-
-    A next line of digits alone counts only where something wrapped the log at the width of this line.
-    """
-    digits = _DIGITS.match(later.text.strip())
-    if digits is None:
-        return True
-    if later.text.strip()[digits.end() :].startswith("|"):
-        return True
-    return digits.end() == len(later.text.strip()) and is_widest(buffer, segment)
+def _reaches(finding: Finding, window: "Window") -> bool:
+    """Whether the last record goes on into the window's last line."""
+    return bool(finding.parts) and finding.parts[-1].end > window.offsets[-1]
 
 
 def _cut(window: "Window", finding: Finding, *, at_end: bool) -> tuple["Window", Finding]:
@@ -173,17 +186,22 @@ class Window:
     text: str
     lead: tuple[str, ...]
     writer: str
+    stripped: bool = False
 
     @classmethod
-    def of(cls, *segments: Segment) -> "Window":
-        """Segments joined without a blank: whatever wrapped them may have cut inside a word or a number."""
+    def of(cls, *segments: Segment, stripped: bool = False) -> "Window":
+        """Segments joined without a blank: whatever wrapped them may have cut inside a word or a number.
+
+        `stripped`: without the blanks around the lines too, for what indents the lines that it wraps.
+        """
         lead, writer, _ = split_prefix(segments[0].text)
-        text = segments[0].text if len(segments) == 1 else segments[0].text.rstrip(" \t")
+        text = segments[0].text.rstrip(" \t") if stripped and len(segments) > 1 else segments[0].text
         offsets = [0]
         for segment in segments[1:]:
             offsets.append(len(text))
-            text += continuation(segment.text, lead)
-        return cls(segments, tuple(offsets), text, lead, writer)
+            later = continuation(segment.text, lead)
+            text += later.strip(" \t") if stripped else later
+        return cls(segments, tuple(offsets), text, lead, writer, stripped)
 
     @property
     def has_own_prefix(self) -> bool:
@@ -192,11 +210,11 @@ class Window:
 
     def with_later(self, segment: Segment) -> "Window":
         """This window and the line after it."""
-        return Window.of(*self.segments, segment)
+        return Window.of(*self.segments, segment, stripped=self.stripped)
 
     def with_earlier(self, segment: Segment) -> "Window":
         """The line before this window, and the window."""
-        return Window.of(segment, *self.segments)
+        return Window.of(segment, *self.segments, stripped=self.stripped)
 
     def spot(self, buffer: Buffer, file: str, start: int) -> Spot:
         """Where the record that begins at an offset of the text stands."""
