@@ -37,6 +37,8 @@ def replace_file(path: Path, before: str, after: str) -> None:
             raise _refused(path, "may not be written", "make it writable, or copy it first")
         with _only_writer(real.parent, path) as folder:
             _replace(path, real, before.encode(), after.encode(), folder)
+    except FileNotFoundError:
+        raise _refused(path, "is not there any more", "look where it went, then try again") from None
     except PermissionError as error:
         raise _refused(path, f"may not be written: {error.strerror}", "make its folder writable, or copy it") from None
     except OSError as error:
