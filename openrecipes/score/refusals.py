@@ -1,5 +1,7 @@
 """Everything that forbids a figure, in one list."""
 
+from dataclasses import replace
+
 from openrecipes.problems import Place, Problem, errors_in, in_order
 from openrecipes.score.run_evidence import Run
 from openrecipes.score.run_refusals import run_refusals
@@ -22,7 +24,7 @@ def refusals(scene: Scene) -> tuple[Problem, ...]:
 
 def as_warning(problem: Problem) -> Problem:
     """The same problem, which alone forbids nothing."""
-    return Problem(place=problem.place, rule=problem.rule, what=problem.what, mend=problem.mend, severity="warning")
+    return replace(problem, severity="warning")
 
 
 def no_steps(run: Run) -> tuple[Problem, ...]:

@@ -83,6 +83,7 @@ def _other_record(scene: Scene) -> Iterator[Problem]:
         ("model", record.model, expected.model),
         ("gpu.type", record.gpu_type, expected.gpu_type),
         ("gpu.count", record.gpus, expected.gpus),
+        ("result.steps_per_run", record.steps_wanted, expected.steps_per_run),
         ("workload.row_tokens", rows.row_tokens if rows else None, expected.row_tokens),
         ("workload.dataset.rows_sha256", rows.rows_sha256 if rows else None, expected.rows_sha256),
     )

@@ -5,7 +5,7 @@ ranking(ranked_recipes(library), model="Qwen3.5-397B-A17B")   -> Ranking(boards,
 
 import datetime
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from openrecipes.catalog.gpus import all_gpus
@@ -133,14 +133,14 @@ class Ranking:
 
 
 def read_entries(library: Library) -> tuple[tuple[Entry, ...], tuple[Problem, ...]]:
-    """The sound recipes of a library, and the problems of the files that had to be left out."""
+    """The sound recipes of a library, and what is wrong with the files left out: warnings, the others are ranked."""
     entries: list[Entry] = []
     problems: list[Problem] = []
     for path in library.files():
         try:
             located = read_recipe(path)
         except ProblemsError as error:
-            problems.extend(errors_in(error.problems))
+            problems.extend(replace(problem, severity="warning") for problem in errors_in(error.problems))
             continue
         entries.append(Entry(name=library.short_name(path), file=str(path), recipe=located.recipe))
     return tuple(entries), tuple(problems)
