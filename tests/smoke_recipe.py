@@ -1,13 +1,18 @@
 """A recipe of the smoke trainer, two ranks on a CPU, for tests that launch or render one."""
 
+from pathlib import Path
+
 import yaml
 
+from openrecipes.catalog.models import model
 from openrecipes.recipe.model import Recipe
 from openrecipes.recipe.read import LocatedRecipe, parse_recipe
 from openrecipes.recipe.write import recipe_text
+from openrecipes.render.command import command_text
 
+PLACE = "recipes/qwen3.5-moe-mini/cpu/tests-dp2.yaml"
 TEXT = """\
-# recipes/qwen3.5-moe-mini/cpu/test-dp2.yaml
+# recipes/qwen3.5-moe-mini/cpu/tests-dp2.yaml
 # An OpenRecipes recipe; the fields are documented in schema/recipe.schema.yaml.
 schema_version: 1
 model: Qwen3.5-MoE-mini
@@ -52,7 +57,7 @@ workload:
       builder: openrecipes data build
 layout:
   label: TP1 PP1 EP1 DP2
-  summary: TP 1, PP 1, CP 1, EP 1, ETP 1, DP 2; one 64-token row per microbatch; no recompute; no offload
+  summary: TP 1, PP 1, CP 1, EP 1, ETP 1, DP 2; one 64-token row per microbatch; no recompute; alltoall dispatcher; no offload
   highlights: null
   tp: 1
   pp: 1
@@ -67,14 +72,14 @@ layout:
   rows_per_microbatch: 1
   recompute: null
   offload: null
-  dispatcher: null
+  dispatcher: alltoall
 result:
   tokens_per_s_per_gpu: null
   usd_per_million_tokens: null
   step_time_cv_percent: null
   mfu: null
   mfu_note: runs on a CPU, which has no peak here
-  active_params: {count: 17000000, source: null, revision: null}
+  active_params: {count: 17210112, source: null, revision: null}
   measured: null
   steps_per_run: 14
   window: [4, 13]
@@ -101,11 +106,16 @@ def smoke_recipe(**changes: object) -> Recipe:
 
 def located(document: dict[str, object]) -> LocatedRecipe:
     """A recipe from plain data, sound."""
-    found = parse_recipe(yaml.safe_dump(document, sort_keys=False, allow_unicode=True), "test-dp2.yaml")
+    found = parse_recipe(yaml.safe_dump(document, sort_keys=False, allow_unicode=True), "tests-dp2.yaml")
     assert not found.problems, found.problems
     return found
 
 
-def smoke_recipe_text(**changes: object) -> str:
-    """The file of such a recipe."""
-    return recipe_text(smoke_recipe(**changes), "recipes/qwen3.5-moe-mini/cpu/test-dp2.yaml")
+def write_smoke_recipe(root: Path, **changes: object) -> Path:
+    """Such a recipe as a file below `root`, in the place that its name asks for, with its own command in `run`."""
+    recipe = smoke_recipe(**changes)
+    recipe = recipe.model_copy(update={"run": command_text(recipe, model(recipe.model))})
+    path = root / PLACE
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(recipe_text(recipe, PLACE), encoding="utf-8")
+    return path

@@ -10,6 +10,8 @@ from openrecipes.cli.names import recipe_named
 from openrecipes.cli.run_page import log_tail, run_page
 from openrecipes.cli.whole_loop import Asked, whole_loop
 from openrecipes.problems import errors_in
+from openrecipes.targets.profile import THIS_MACHINE
+from openrecipes.targets.read_profile import read_profile
 
 app = typer.Typer(add_completion=False)
 
@@ -19,6 +21,7 @@ def run(
     recipe: Annotated[str, typer.Argument(help="A recipe file, or its short name below recipes/.")],
     *,
     target: Annotated[str, typer.Option(help="Where to run: local is this machine.")] = "local",
+    cluster: Annotated[Path | None, typer.Option(help="Cluster profile: what the site must say.")] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a key for this run; may be repeated.")
     ] = None,
@@ -42,6 +45,7 @@ def run(
         Asked(
             recipe=located,
             target=target,
+            profile=read_profile(cluster) if cluster else THIS_MACHINE,
             settings=tuple(settings or ()),
             run_dir=run_dir,
             sft_data=sft_data,

@@ -19,6 +19,7 @@ from openrecipes.score.run_evidence import read_run
 from openrecipes.score.score import score
 from openrecipes.score.scorecard import Scorecard
 from openrecipes.targets.follow import follow
+from openrecipes.targets.profile import Profile
 from openrecipes.targets.rendering import Prepared, prepared, target_named
 from openrecipes.targets.run_book import RunBook, open_book
 from openrecipes.targets.stop import stop, stop_request
@@ -35,6 +36,7 @@ class Asked:
 
     recipe: LocatedRecipe
     target: str
+    profile: Profile
     settings: tuple[str, ...]
     run_dir: Path | None
     sft_data: Path | None
@@ -70,6 +72,7 @@ def whole_loop(asked: Asked) -> Ran:
         asked.recipe,
         target_named(asked.target),
         settings=asked.settings,
+        profile=asked.profile,
         sft_data=str(asked.sft_data.resolve()) if asked.sft_data else None,
         allow_shell_env=asked.allow_shell_env,
     )
@@ -112,10 +115,11 @@ def _raise_or_say(problems: Sequence[Problem]) -> None:
 
 def _rows_before(asked: Asked, ready: Prepared) -> RowsUsed | None:
     """The given rows, verified; None where they are to be built."""
-    if asked.sft_data is None:
+    file = asked.sft_data or asked.profile.paths.sft_data
+    if file is None:
         refuse_far_source(ready.launched)
         return None
-    rows, warnings = given_rows(asked.sft_data, ready.launched)
+    rows, warnings = given_rows(Path(file), ready.launched)
     output.problems(warnings)
     return rows
 

@@ -1,10 +1,11 @@
 """What a launch must know about the place it runs on, apart from the recipe."""
 
-from typing import Final
+from typing import Final, Literal
 
 from pydantic import Field
 
 from openrecipes.recipe.block import Block, Count, Text
+from openrecipes.recipe.model import ArgumentValue, EnvironmentName, FlagName
 
 # What of the submitter's environment reaches a job: who and where it is, and the GPUs that it was given.
 # Everything else stays outside, so that two people's runs of one recipe are the same run.
@@ -33,14 +34,22 @@ class Paths(Block):
 
 
 class Profile(Block):
-    """One place to run."""
+    """One place to run: what a site must say once, for every recipe."""
 
-    name: Text | None = Field(default=None, description="Name of the place; null for this machine.")
+    schema_version: Literal[1] = Field(description="Version of this schema.")
+    name: Text | None = Field(description="Name of the place, for run records; null for this machine.")
+    target: Literal["local"] = Field(description="Kind of place: local is one machine.")
     python: Text = Field(default="python3", description="Interpreter of the job: a name on PATH, or a path.")
-    keep_environment: tuple[Text, ...] = Field(
+    keep_environment: tuple[EnvironmentName, ...] = Field(
         default=(), description="Variables of the submitter's environment that the job keeps, beside the usual few."
     )
     paths: Paths = Field(default=Paths(), description="Where things lie.")
+    env: dict[EnvironmentName, str] = Field(
+        default={}, description="Environment variables that the site must set; each is a recorded deviation."
+    )
+    arguments: dict[FlagName, ArgumentValue] = Field(
+        default={}, description="Trainer flags that the site must set; each is a recorded deviation."
+    )
     join_seconds: Count = Field(default=300, description="Longest wait until every GPU has joined Ray. Unit: seconds.")
 
     @property
@@ -48,5 +57,10 @@ class Profile(Block):
         """Names of the variables that reach the job."""
         return tuple(dict.fromkeys((*KEPT, *self.keep_environment)))
 
+    @property
+    def title(self) -> str:
+        """`cluster profile NAME`, or `this machine`."""
+        return "this machine" if self.name is None else f"cluster profile {self.name}"
 
-THIS_MACHINE: Final = Profile()
+
+THIS_MACHINE: Final = Profile(schema_version=1, name=None, target="local")

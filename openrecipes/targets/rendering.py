@@ -1,6 +1,6 @@
 """One pure function from (recipe, place, overrides) to files: what `render` shows and what a launch submits."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from openrecipes.catalog.models import model
@@ -9,7 +9,7 @@ from openrecipes.recipe.read import LocatedRecipe, parse_recipe
 from openrecipes.recipe.write import recipe_text
 from openrecipes.render.command import command
 from openrecipes.render.located import placed, placed_in
-from openrecipes.render.overrides import overridden
+from openrecipes.render.overrides import Override, parsed_setting, shown, with_overrides
 from openrecipes.targets.local import LocalTarget
 from openrecipes.targets.profile import THIS_MACHINE, Profile
 from openrecipes.targets.target import Launch, Rendered, Target
@@ -53,7 +53,9 @@ def prepared(
     Raises: UsageError for a setting that does not hold; ProblemsError with everything that this target cannot run.
     """
     with placed_in(located):
-        changed = overridden(located.recipe, settings)
+        changed = with_overrides(
+            located.recipe, (*_site_overrides(profile), *(parsed_setting(text) for text in settings))
+        )
         found = model(changed.recipe.model)
         made = command(changed.recipe, found, changed.origins)
     launch = Launch(
@@ -74,6 +76,14 @@ def prepared(
         deviations=changed.deviations,
         rendered=target.render(launch),
     )
+
+
+def _site_overrides(profile: Profile) -> Iterator[Override]:
+    """What the site sets, as changes of the recipe; the caller's own come after them and win."""
+    for name, text in profile.env.items():
+        yield Override(key=f"env.{name}", text=text, source=profile.title)
+    for name, value in profile.arguments.items():
+        yield Override(key=f"arguments.{name}", text=shown(value), source=profile.title)
 
 
 def _launched(located: LocatedRecipe, launch: Launch) -> LocatedRecipe:

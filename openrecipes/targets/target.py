@@ -70,7 +70,9 @@ class Rendered:
 class Target(Protocol):
     """A kind of place to run. Starting and following are submit.py's and follow.py's."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """The name that --target and profiles use."""
 
     def refusals(self, launch: Launch) -> Iterator[Problem]:
         """Why this launch cannot be rendered for such a place; looks at no machine."""

@@ -1,0 +1,33 @@
+"""A cluster profile from its file, with every problem of the file at once."""
+
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from openrecipes.located_yaml import located_yaml, read_text
+from openrecipes.problems import ProblemsError, errors_in, in_order
+from openrecipes.recipe.field_problems import field_problems
+from openrecipes.targets.profile import Profile
+
+
+def read_profile(path: Path) -> Profile:
+    """The profile in a file.
+
+    Raises: UsageError if the file cannot be read; ProblemsError with every problem of its text.
+    """
+    document = located_yaml(read_text(path), str(path))
+    try:
+        profile = Profile.model_validate(_frozen(document.value))
+    except ValidationError as error:
+        found = {tuple(item["loc"]): item for item in reversed(error.errors(include_url=False))}
+        raise ProblemsError(*in_order((*document.problems, *field_problems(document, found, Profile)))) from error
+    if errors_in(document.problems):
+        raise ProblemsError(*document.problems)
+    return profile
+
+
+def _frozen(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _frozen(item) for key, item in value.items()}
+    return tuple(_frozen(item) for item in value) if isinstance(value, list) else value

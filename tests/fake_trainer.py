@@ -1,0 +1,61 @@
+"""Programs that stand in for a trainer's: `python3` as a launch calls it, `ray`, and a trainer that plays a part.
+
+PLAY in the recipe's environment says which: `steps` (the default), `hang`, `deaf` to TERM, `orphan` (leaves one).
+STEPS, STATUS and STEP_S say how many steps, the exit status, and how long a step takes.
+"""
+
+import sys
+from pathlib import Path
+
+TRAINER = """
+import json, os, signal, subprocess, sys, time
+seen = os.path.join(os.environ["OPENRECIPES_RUN_DIR"], "seen.json")
+with open(seen + ".new", "w") as file:
+    json.dump({"argv": sys.argv[1:], "env": dict(os.environ), "cwd": os.getcwd(), "pid": os.getpid()}, file)
+os.replace(seen + ".new", seen)
+play = os.environ.get("PLAY", "steps")
+if play == "deaf":
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if play in ("orphan", "deaf"):
+    deaf = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
+    subprocess.Popen([sys.executable, "-c", deaf], start_new_session=True)
+if play in ("hang", "deaf"):
+    time.sleep(600)
+for n in range(int(os.environ.get("STEPS", "14"))):
+    time.sleep(float(os.environ.get("STEP_S", "0")))
+    step = {"train/loss": 1.5, "train/grad_norm": 0.5, "train/lr-pg_0": 1e-5, "train/step": n}
+    perf = {"perf/train_wait_time": 0.1, "perf/train_time": 0.4, "perf/step_time": 0.5}
+    print(f"[2026-11-30 10:00:{n % 60:02d}] model.py:9 - step {n}: {step}")
+    print(f"[2026-11-30 10:00:{n % 60:02d}] train_metric_utils.py:50 - perf {n}: {perf}", flush=True)
+print("to stderr", file=sys.stderr)
+sys.exit(int(os.environ.get("STATUS", "0")))
+"""
+
+PYTHON = """#!/bin/bash
+case "$1:$2" in
+  *capture_environment.py:*) printf '{}\\n' >"$3" ;;
+  *ray_cluster.py:wait) exit "${JOIN_STATUS:-0}" ;;
+  *ray_cluster.py:*) exec "@PYTHON@" "$@" ;;
+  -m:* | train_async.py:*) exec "@PYTHON@" "@TRAINER@" "$@" ;;
+  *) exit 97 ;;
+esac
+"""
+
+RAY = """#!/bin/bash
+printf '%s\\n' "$@" >"$OPENRECIPES_RUN_DIR/ray-arguments"
+env >"$OPENRECIPES_RUN_DIR/ray-environment"
+exec sleep "${RAY_LIVES_S:-600}"
+"""
+
+
+def install(folder: Path) -> Path:
+    """The path of a `python3` that plays; `ray` lies beside it. Its folder's name is hard on quoting."""
+    trainer = folder / "trainer.py"
+    trainer.write_text(TRAINER)
+    home = folder / "bin of 'ours' $HOME"
+    home.mkdir()
+    python = PYTHON.replace("@PYTHON@", sys.executable).replace("@TRAINER@", str(trainer))
+    for name, text in (("python3", python), ("ray", RAY)):
+        (home / name).write_text(text)
+        (home / name).chmod(0o755)
+    return home / "python3"
