@@ -53,7 +53,7 @@ def score(
     if write and scored.recipe and not card.is_refused:
         written = write_result(scored.recipe, card.result(), force=force)
         document["written"] = {"file": written.file, "changed": written.changed}
-    variants = sensitivity(scored.expected, runs[0], card) if all_choices else ()
+    variants = sensitivity(scored.expected, runs, card) if all_choices else ()
     if all_choices:
         document["sensitivity"] = [variant.document() for variant in variants]
     output.result(document, as_json=json, text=score_page(card, scored.title, variants))

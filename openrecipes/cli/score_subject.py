@@ -45,6 +45,10 @@ def subject(names: Sequence[str], stated: Stated, price: Price | None, *, write:
             f"{names[0]} is one name, where a recipe and a run are needed",
             "write `score RECIPE RUN`, or describe the run: --gpus N --global-batch B --row-tokens R RUN",
         )
+    if write and price:
+        raise _usage(
+            "--price changes only what is shown: a recipe's $ is at the catalogue's default price", "leave one out"
+        )
     located = recipe_named(names[0])
     recipe = located.recipe
     title = f"{recipe.model} on {recipe.gpu.count} x {recipe.gpu.type}, {recipe.layout.label}"

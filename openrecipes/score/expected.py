@@ -74,7 +74,7 @@ def expected_of(recipe: Recipe, price: Price | None = None) -> Expected:
         active_params=recipe.result.active_params if shape is None else _active_params(shape),
         no_mfu=_why_no_mfu(recipe.gpu.type, chip, recipe.model, shape),
         price=cost,
-        no_price=None if cost else f"no price is known for {recipe.gpu.instance or recipe.gpu.type}",
+        no_price=None if cost else f"no instance price is known for {recipe.gpu.instance or recipe.gpu.type}",
         dp=recipe.layout.dp,
         arguments=dict(_arguments(recipe, shape)),
         always_allows_unsteady=smoke or recipe.status == "smoke",
@@ -101,7 +101,7 @@ def expected_by_hand(
     no_mfu: str | None = "MFU needs a GPU and a model: name them with --gpu and --model"
     if chip is not None and shape is not None:
         no_mfu = _why_no_mfu(chip.name, chip, shape.name, shape)
-    no_price = f"no price is known for {chip.name}" if chip else "$ needs a GPU: name it with --gpu"
+    no_price = f"no instance price is known for {chip.name}" if chip else "$ needs a GPU: name it with --gpu"
     return Expected(
         gpus=gpus,
         global_batch=global_batch,
@@ -129,10 +129,10 @@ def _active_params(shape: Model) -> ActiveParams:
 
 def _why_no_mfu(gpu_type: str, chip: Gpu | None, model_name: str, shape: Model | None) -> str | None:
     if chip is None:
-        return f"the catalogue has no peak for {gpu_type}"
+        return f"{gpu_type} is not in the catalogue of GPUs, so its peak is not known"
     if chip.peak_flops_per_s is None:
-        return f"{chip.name} has no stated peak, so no MFU"
-    return None if shape else f"the catalogue does not have {model_name}, so its active parameters are not known"
+        return "a CPU has no BF16 peak to divide by" if chip.kind == "cpu" else f"no peak is known for {chip.name}"
+    return None if shape else f"{model_name} is not in the catalogue, so its active parameters are not known"
 
 
 def _instances(chip: Gpu | None) -> Iterator[str]:

@@ -16,7 +16,7 @@ from openrecipes.figures.mfu import mfu
 from openrecipes.figures.window import DEFAULT_RULE
 from openrecipes.problems import Place, Problem, errors_in, in_order
 from openrecipes.score.expected import Expected
-from openrecipes.score.refusals import as_warning, no_steps, refusals
+from openrecipes.score.refusals import no_steps, refusals
 from openrecipes.score.run_evidence import Run
 from openrecipes.score.run_refusals import profiled, steps_of_dump
 from openrecipes.score.scorecard import Figures, Scorecard
@@ -61,7 +61,7 @@ def _figures(scene: Scene, *, may_be_unsteady: bool) -> tuple[Figures, tuple[Pro
     tokens = throughput.window_tokens(window.first, window.last, expected.global_batch, expected.row_tokens)
     rate = throughput.tokens_per_s_per_gpu(tokens, fsum(times), expected.gpus)
     trend = drift(times)
-    broken = tuple(unsteady(scene, trend))
+    broken = tuple(unsteady(scene, trend, is_allowed=may_be_unsteady))
     interval = mean_interval(times)
     cost = expected.price
     figures = Figures(
@@ -79,8 +79,7 @@ def _figures(scene: Scene, *, may_be_unsteady: bool) -> tuple[Figures, tuple[Pro
         drift=trend,
         unsteady=bool(broken),
     )
-    told = broken if not may_be_unsteady else tuple(as_warning(problem) for problem in broken)
-    return figures, (*told, *_too_fast(scene, figures.mfu))
+    return figures, (*broken, *_too_fast(scene, figures.mfu))
 
 
 def _rate(expected: Expected, mean_step_time_s: float) -> float:

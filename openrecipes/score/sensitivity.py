@@ -1,6 +1,6 @@
 """How far the headline moves with the choices behind it: the same log under every rule, timer and price."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from math import fsum, isfinite
 from typing import Any, Final, Literal
@@ -43,17 +43,27 @@ class Variant:
         return asdict(self)
 
 
-def sensitivity(expected: Expected, run: Run, card: Scorecard) -> tuple[Variant, ...]:
-    """Every rule under both timers, then every other price of the GPU; nothing for a refused score."""
+def sensitivity(expected: Expected, runs: Sequence[Run], card: Scorecard) -> tuple[Variant, ...]:
+    """Every rule under both timers, then every other price of the GPU; nothing for a refused score.
+
+    Of several runs, the one nearest to the headline is looked at.
+    """
     if card.figures is None or card.window is None or card.steps_per_run is None:
         return ()
-    base = card.figures.tokens_per_s_per_gpu
+    run, base = _typical(runs, card, card.figures.tokens_per_s_per_gpu)
     rules = dict.fromkeys((card.window.rule, *RULES))
     variants: list[Variant] = []
     for rule in rules:
         window = card.window if rule == card.window.rule else _window(rule, card.steps_per_run)
         variants.extend(_variant((expected, run), (rule, window), timer, base) for timer in _TIMES)
     return (*variants, *_priced(expected, card, base))
+
+
+def _typical(runs: Sequence[Run], card: Scorecard, headline: float) -> tuple[Run, float]:
+    """The run whose rate is nearest to the headline, and that rate."""
+    rates = [attempt.tokens_per_s_per_gpu for attempt in card.attempts] or [headline]
+    known = [(run, rate) for run, rate in zip(runs, rates, strict=True) if rate is not None]
+    return min(known, key=lambda pair: abs(pair[1] - headline))
 
 
 def _window(rule: str, steps: int) -> ScoredWindow | None:

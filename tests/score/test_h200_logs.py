@@ -119,7 +119,7 @@ def test_logs_of_different_kinds_are_no_runs_of_one_recipe() -> None:
 def test_sensitivity_shows_the_same_log_under_every_rule_and_timer() -> None:
     run = read_run(log("ok-moe-ep2.log"))
     card = score(TWO_GPUS, run)
-    variants = sensitivity(TWO_GPUS, run, card)
+    variants = sensitivity(TWO_GPUS, [run], card)
     assert {variant.rule for variant in variants} == set(RULES)
     assert len(variants) == 2 * len(RULES)
     assert card.figures is not None

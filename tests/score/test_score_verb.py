@@ -109,6 +109,7 @@ def test_another_window_is_scored_and_named(recipe: Path, log: Path) -> None:
         (["RECIPE", "LOG", "--rule", "skip"], "rule-known"),
         (["RECIPE", "LOG", "--window", "4..13"], "window-form"),
         (["RECIPE", "LOG", "--price", "free"], "price-known"),
+        (["RECIPE", "LOG", "--price", "aws-on-demand-us-east-1-2026-09/p5.48xlarge", "--write"], "score-usage"),
         (["RECIPE", "nowhere.log"], "file-readable"),
         (["RECIPE", "-"], "log-is-a-file"),
         (["nothing/of/that-name", "LOG"], "file-readable"),

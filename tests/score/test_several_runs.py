@@ -7,6 +7,7 @@ from made_runs import EXPECTED, TIMES, made_run, made_steps
 
 from openrecipes.score.run_evidence import Run
 from openrecipes.score.score import score
+from openrecipes.score.sensitivity import sensitivity
 from openrecipes.score.several_runs import score_runs
 
 
@@ -76,3 +77,10 @@ def test_runs_of_another_window_are_another_measurement() -> None:
     long = made_run(made_steps([*TIMES, *TIMES[4:10]]), name="b", log_sha256="b" * 64)
     card = score_runs(expected, [run("a"), long])
     assert {problem.rule for problem in card.errors} == {"runs-differ"}
+
+
+def test_sensitivity_looks_at_the_run_nearest_to_the_headline() -> None:
+    runs = [run("a", 1.02), run("b", steps=5), run("c"), run("d", 0.98)]
+    variants = sensitivity(EXPECTED, runs, score_runs(EXPECTED, runs))
+    assert variants[0].tokens_per_s_per_gpu == rate(runs[2])
+    assert variants[0].change_percent == 0
