@@ -8,12 +8,14 @@ from pathlib import Path
 from openrecipes.rows.embedded_tokenizer import EmbeddedTokenizer
 from openrecipes.rows.pretokens import PATTERN
 
-# Says what Qwen3.5's template says for conversations without a list of tools, in other words than rows/chat_template.py.
+# Says what Qwen3.5's template says where there is no list of tools, in other words than rows/chat_template.py.
 TEMPLATE = r"""
 {%- macro words(content) -%}
 {%- if content is string %}{{ content }}{% elif content is none or content is undefined %}
 {%- elif content is mapping or content is not iterable %}{{ raise_exception('content') }}
-{%- else %}{% for part in content %}{{ part.text if part is mapping and 'text' in part else raise_exception('part') }}{% endfor %}{% endif -%}
+{%- else %}{% for part in content -%}
+{{- part.text if part is mapping and 'text' in part else raise_exception('part') -}}
+{%- endfor %}{% endif -%}
 {%- endmacro -%}
 {%- set ns = namespace(query=-1) -%}
 {%- for message in messages -%}
@@ -48,9 +50,9 @@ TEMPLATE = r"""
 {%- for call in message.tool_calls or [] -%}
 {%- set function = call.function if call.function is defined else call -%}
 {{- ('\n\n' if said | trim else '') if loop.first else '\n' -}}
-{{- '<tool_call>\n<function=' ~ function.name ~ '>\n' -}}
+{{- '<tool_call>\n<function=' + function.name + '>\n' -}}
 {%- for key, value in (function.arguments | default({})) | items -%}
-{{- '<parameter=' ~ key ~ '>\n' -}}
+{{- '<parameter=' + key + '>\n' -}}
 {{- value | tojson if value is mapping or (value is sequence and value is not string) else value | string -}}
 {{- '\n</parameter>\n' -}}
 {%- endfor -%}
@@ -62,6 +64,8 @@ TEMPLATE = r"""
 {%- endif -%}
 {%- endfor -%}
 """
+
+_FLAGS = ("single_word", "lstrip", "rstrip", "normalized")
 
 
 def _letters() -> dict[int, str]:
@@ -97,7 +101,7 @@ def write_tokenizer(folder: Path, *, count: int = 3_000, template: str | None = 
     document = {
         "version": "1.0",
         "added_tokens": [
-            {"id": index, "content": token, "single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": "think" not in token}
+            {"id": index, "content": token, "special": "think" not in token, **dict.fromkeys(_FLAGS, False)}
             for token, index in EmbeddedTokenizer().special_tokens.items()
         ],
         "normalizer": {"type": "NFC"},

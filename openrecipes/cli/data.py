@@ -53,19 +53,21 @@ def build_rows(
     -o rows.parquet
     """
     by_hand = {"--rows": rows, "--row-tokens": row_tokens, "--seed": seed}
-    if recipe is None:
-        _all_given({"--source": source, **by_hand})
-        # All are given, and none of the numbers is 0; `or` tells the type checker.
-        made_of, size = {"name": out.stem, "tokenizer": tokenizer or EMBEDDED}, (rows or 0, row_tokens or 0)
-        settings = BuildSettings(**made_of, rows=size[0], row_tokens=size[1], seed=seed or 0, workers=workers)
-    else:
+    if recipe is not None:
         _none_given(by_hand)
         located = recipe_named(recipe)
         settings = recipe_settings(located, tokenizer=tokenizer, other_tokenizer=other_tokenizer, workers=workers)
         dataset = located.recipe.workload.dataset
         source, revision = source or dataset.source, revision or dataset.revision
+    elif source is None or rows is None or row_tokens is None or seed is None:
+        raise _missing({"--source": source, **by_hand})
+    else:
+        tokenizer = tokenizer or EMBEDDED
+        settings = BuildSettings(
+            name=out.stem, tokenizer=tokenizer, rows=rows, row_tokens=row_tokens, seed=seed, workers=workers
+        )
     with rows_progress(settings) as progress:
-        manifest = build(named_source(source or "", revision), settings, out, replace=force, progress=progress)
+        manifest = build(named_source(source, revision), settings, out, replace=force, progress=progress)
     output.result(manifest.model_dump(mode="json"), as_json=json, text=built_page(manifest, out))
 
 
@@ -105,11 +107,12 @@ def show_row(
     output.result(decoded.document(), as_json=json, text=row_page(decoded))
 
 
-def _all_given(options: Mapping[str, object]) -> None:
-    missing = [name for name, value in options.items() if value is None]
-    if missing:
-        what, mend = f"{', '.join(missing)} not given", "give every one of them, or --recipe"
-        raise UsageError(Problem(place=Place(file="data build"), rule="option-missing", what=what, mend=mend))
+def _missing(options: Mapping[str, object]) -> UsageError:
+    names = ", ".join(name for name, value in options.items() if value is None)
+    mend = "give every one of them, or --recipe"
+    return UsageError(
+        Problem(place=Place(file="data build"), rule="option-missing", what=f"{names} not given", mend=mend)
+    )
 
 
 def _none_given(options: Mapping[str, object]) -> None:

@@ -3,7 +3,7 @@
 import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -22,32 +22,32 @@ def written_whole(path: Path, *, replace: bool) -> Iterator[IO[bytes]]:
     refuse_existing(path, replace=replace)
     partial = path.with_name(f".{path.name}.partial")
     try:
-        file = partial.open("ab")
+        file = open(partial, "wb", opener=_unlinked)  # noqa: SIM115  (Path.open takes no opener)
     except OSError as error:
         what, mend = (
             f"cannot be written: {error.strerror}",
             "name a file in a folder that exists and that you may write to",
         )
         raise UsageError(Problem(place=Place(file=str(path)), rule="output-writable", what=what, mend=mend)) from error
-    with file:
+    try:
         _lock(file, path)
-        try:
-            file.truncate(0)
-            file.seek(0)
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-            _name(partial, path, replace=replace)
-        except OSError as error:
-            what, mend = (
-                f"could not be written: {error.strerror or error}",
-                "make room on the disk, or name another folder",
-            )
-            raise ProblemsError(
-                Problem(place=Place(file=str(path)), rule="output-written", what=what, mend=mend)
-            ) from error
-        finally:
-            partial.unlink(missing_ok=True)
+    except ProblemsError:
+        file.close()
+        raise
+    try:
+        file.truncate(0)
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+        _name(partial, path, replace=replace)
+    except OSError as error:
+        what, mend = f"could not be written: {error.strerror or error}", "make room on the disk, or name another folder"
+        problem = Problem(place=Place(file=str(path)), rule="output-written", what=what, mend=mend)
+        raise ProblemsError(problem) from error
+    finally:
+        partial.unlink(missing_ok=True)
+        with suppress(OSError):  # of bytes that a full disk did not take
+            file.close()
 
 
 def refuse_existing(path: Path, *, replace: bool) -> None:
@@ -55,6 +55,11 @@ def refuse_existing(path: Path, *, replace: bool) -> None:
     if path.exists() and not replace:
         what, mend = "exists already; nothing was written", "name another file, or add --force to replace it"
         raise UsageError(Problem(place=Place(file=str(path)), rule="output-exists", what=what, mend=mend))
+
+
+def _unlinked(name: str, _: int) -> int:
+    """Opens without cutting off: another builder may be writing. A link is not followed: its end is not ours."""
+    return os.open(name, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o666)
 
 
 def _lock(file: IO[bytes], path: Path) -> None:

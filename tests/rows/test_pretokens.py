@@ -10,10 +10,39 @@ from openrecipes.rows.pretokens import PretokenCache, ids_array, pretokens
 from openrecipes.rows.tokenizer import Tokenizer
 
 CASES = (
-    "", " ", "a", " a", "a b", "a  b", "a   b", "\n\n\nfoo", "word\n\nNext", "foo();\n    bar", "  \n  \n x", "a \n", "a\n ", "a\r\n\r\nb",
-    "\tif x:\n\t\treturn\n\n\n", "don't stop", "x ’s 's", "1234 56", " 5", " .", "...\n\n", "a\u00a0b", "a\u3000\u3000b", "\x1c\x1d a\x1f",
-    "\x85\n", "e\u0301 \u0301", " \u0338", "中文，标点。\n下一行", "🙂 🙂🙂", "a\u2028b\u2029\n", "\ufeffx", "ﬁ\n\u0301",
-)  # fmt: skip
+    "",
+    " ",
+    "a",
+    " a",
+    "a b",
+    "a  b",
+    "a   b",
+    "\n\n\nfoo",
+    "word\n\nNext",
+    "foo();\n    bar",
+    "  \n  \n x",
+    "a \n",
+    "a\n ",
+    "a\r\n\r\nb",
+    "\tif x:\n\t\treturn\n\n\n",
+    "don't stop",
+    "x ’s 's",
+    "1234 56",
+    " 5",
+    " .",
+    "...\n\n",
+    "a\u00a0b",
+    "a\u3000\u3000b",
+    "\x1c\x1d a\x1f",
+    "\x85\n",
+    "e\u0301 \u0301",
+    " \u0338",
+    "中文，标点。\n下一行",
+    "🙂 🙂🙂",
+    "a\u2028b\u2029\n",
+    "\ufeffx",
+    "ﬁ\n\u0301",
+)
 
 
 @pytest.fixture(scope="module")
