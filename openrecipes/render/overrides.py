@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from openrecipes.catalog.arguments import argument_catalogue, stack_id_of
 from openrecipes.catalog.models import model
 from openrecipes.problems import Place, Problem, ProblemsError, UsageError, nearest
 from openrecipes.recipe.model import Recipe
@@ -58,6 +59,7 @@ def overridden(recipe: Recipe, settings: Sequence[str]) -> Overridden:
 def with_overrides(recipe: Recipe, overrides: Sequence[Override]) -> Overridden:
     """As `overridden`, for changes from any source; a later one of the same key from elsewhere wins."""
     _raise(_key_problems(overrides))
+    _raise(_unknown_flags(recipe, overrides))
     before = plain(recipe)
     named = tuple(_as_written(override, before) for override in overrides)
     after, problems = typed(before, [(split_key(o.key), o.text, o.place) for o in named])
@@ -122,6 +124,21 @@ def _unknown(override: Override) -> Problem:
         what = "is no key of a recipe"
     mend = f"write {guess}" if guess else "`openrecipes show RECIPE --json` prints all keys"
     return override.problem("set-unknown-key", what, mend)
+
+
+def _unknown_flags(recipe: Recipe, overrides: Sequence[Override]) -> Iterator[Problem]:
+    """Arguments that slime has not at the recipe's commits, and would drop without a word."""
+    stack = stack_id_of(recipe.stack.framework or "", recipe.stack.megatron_lm or "")
+    if recipe.trainer != "slime" or stack is None:
+        return
+    for override in overrides:
+        name, _, entry = override.key.partition(".")
+        known = argument_catalogue(stack) if name == "arguments" else None
+        if known is not None and known.find(flag_of(entry)) is None:
+            guess = known.nearest(flag_of(entry))
+            mend = f"write arguments.{guess.removeprefix('--').replace('-', '_')}" if guess else "leave it out"
+            what = f"slime has no {flag_of(entry)}, and would drop it in silence"
+            yield override.problem("argument-unknown", what, mend)
 
 
 def _as_written(override: Override, before: Mapping[str, Any]) -> Override:

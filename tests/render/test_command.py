@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from varied_recipes import PUBLISHED, SMOKE, changed, layouts, published, smoke
 
+from openrecipes.catalog.arguments import argument_catalogue, stack_ids
 from openrecipes.catalog.models import model
 from openrecipes.problems import ProblemsError
 from openrecipes.recipe.model import Recipe
@@ -181,6 +182,16 @@ def test_the_text_parses_back_to_the_layout(changes: dict[str, object]) -> None:
     assert flags.get("--recompute-granularity") == (layout.recompute and [layout.recompute.granularity])
     assert int(flags["--num-rollout"][0]) == recipe.result.steps_per_run
     assert flags["--rollout-batch-size"] == flags["--global-batch-size"] == [str(recipe.workload.global_batch)]
+
+
+@given(changes=layouts())
+@settings(max_examples=50)
+def test_the_trainers_parser_knows_every_flag_that_a_layout_gives(changes: dict[str, object]) -> None:
+    (stack,) = stack_ids()
+    known = argument_catalogue(stack)
+    flags = {argument.flag for argument in made(changed(published(), changes)).arguments}
+    unknown = [flag for flag in flags if known.find(flag) is None]
+    assert unknown == []
 
 
 @given(changes=layouts())

@@ -165,7 +165,8 @@ def test_rows_of_another_length_are_other_rows() -> None:
         ("layout.dp=16", "set-no-effect"),
         ("layout.layer_split=null", "set-no-effect"),
         ("arguments.lr=1e-5", "set-no-effect"),
-        ("arguments.no_such_flag=false", "set-no-effect"),
+        ("arguments.fp16_lm_cross_entropy=false", "set-no-effect"),
+        ("arguments.no_such_flag=1", "argument-unknown"),
         ("env.NO_SUCH=null", "set-no-effect"),
         ("env.CUDA_DEVICE_MAX_CONNECTIONS=1", "set-no-effect"),
         ("layout.tp=two", "schema-kind"),
@@ -182,7 +183,13 @@ def test_a_setting_that_cannot_be_meant_is_wrong_usage(setting: str, rule: str) 
 
 
 @pytest.mark.parametrize(
-    ("setting", "guess"), [("layout.tpp=1", "layout.tp"), ("tp=1", "layout.tp"), ("env=1", "env.NAME")]
+    ("setting", "guess"),
+    [
+        ("layout.tpp=1", "layout.tp"),
+        ("tp=1", "layout.tp"),
+        ("env=1", "env.NAME"),
+        ("arguments.clip-gradd=1", "arguments.clip_grad"),
+    ],
 )
 def test_an_unknown_key_names_the_nearest(setting: str, guess: str) -> None:
     with pytest.raises(UsageError, match=f"write {guess} "):
