@@ -1,8 +1,10 @@
 """Rules over the command: `run` as a shell reads it, and against the command that the fields give."""
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
+from openrecipes.check.environment import exports
 from openrecipes.check.invocation import Given, Invocation, invocation
 from openrecipes.check.rule import Finding, Rule, Section, rule
 from openrecipes.check.shell_script import read_script
@@ -10,8 +12,10 @@ from openrecipes.check.shell_words import FaultKind
 from openrecipes.check.subject import Subject
 from openrecipes.render.argument import Argument
 from openrecipes.render.command import text_of
+from openrecipes.render.training_arguments import DEFAULT
 
-_MODEL_ARGS: Final = "${MODEL_ARGS[@]}"
+# An origin that names recipe keys: `layout.tp`, `gpu.count / gpu.per_node`.
+_KEYS: Final = re.compile(r"[a-z_]+(\.[a-z_]+)+( / [a-z_]+(\.[a-z_]+)+)?")
 _SAYS: Final[dict[FaultKind, str]] = {
     "quotes": "every quote and bracket in run is closed.",
     "heredoc": "no here-document in run.",
@@ -102,12 +106,11 @@ def flag(subject: Subject) -> Iterator[Finding]:
     """A flag with another value than the page says."""
     for given, argument in _pairs(subject):
         if argument is not None and not _same(given, argument):
-            wanted = " ".join(argument.values) or "no value"
             yield Finding(
                 key="run",
                 line=subject.run_line(given.line),
-                what=f"{str(given)[:160]}, but {_origin(argument)} gives {wanted}",
-                mend=f"write {' '.join(argument.argv)}, or change {_field(argument)}",
+                what=f"{str(given)[:160]}, but {_gives(argument)}",
+                mend=f"write {' '.join(argument.argv)}{_or_change(argument)}",
             )
 
 
@@ -138,8 +141,8 @@ def missing(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 key="run",
                 line=line,
-                what=f"lacks {' '.join(argument.argv)}, which {_origin(argument)} gives",
-                mend=f"add it, or change {_field(argument)}",
+                what=f"lacks {name}: {_gives(argument)}",
+                mend=f"add {' '.join(argument.argv)}{_or_change(argument)}",
             )
 
 
@@ -147,6 +150,8 @@ def missing(subject: Subject) -> Iterator[Finding]:
 def text(subject: Subject) -> Iterator[Finding]:
     """The same command in other words or another order."""
     if subject.command is None or subject.recipe.run == text_of(subject.command):
+        return
+    if subject.faulty_flags or any(any(other.problems(subject)) for other in (exports, pattern, entry)):
         return
     found, wanted = subject.invocation, _wanted(subject)
     if found is None or wanted is None or found.effective.keys() != wanted.keys():
@@ -207,11 +212,17 @@ def _equal(one: str, other: str) -> bool:
         return False
 
 
-def _origin(argument: Argument) -> str:
-    return "the published default" if argument.origin == "published default" else argument.origin
+def _gives(argument: Argument) -> str:
+    """Where the wanted value comes from, as the second half of a sentence."""
+    wanted = " ".join(argument.values) or "it without a value"
+    if argument.origin == DEFAULT:
+        return f"the published default is {wanted}"
+    if _KEYS.fullmatch(argument.origin):
+        return f"{argument.origin} gives {wanted}"
+    return f"the command has {wanted} ({argument.origin})"
 
 
-def _field(argument: Argument) -> str:
-    if argument.origin == "published default":
-        return f"arguments.{argument.flag.removeprefix('--').replace('-', '_')}"
-    return argument.origin
+def _or_change(argument: Argument) -> str:
+    if argument.origin == DEFAULT:
+        return f", or set arguments.{argument.flag.removeprefix('--').replace('-', '_')}"
+    return f", or change {argument.origin}" if _KEYS.fullmatch(argument.origin) else ""

@@ -134,11 +134,10 @@ def default_faults(effective: Effective, *, loss_mask: str | None) -> Iterator[C
             yield CouplingFault(
                 flag=flag, rule="argument-default", what=what, mend=f"write {flag} 0.0, or the rate meant"
             )
-    flag = "--loss-mask-type"
-    own = effective.get("--rollout-function-path") == (_OWN_SFT_ROLLOUT,)
-    if own and loss_mask is not None and flag not in effective:
-        what = f"{flag} is left out, and its default is qwen, but the model's template needs {loss_mask}"
-        yield CouplingFault(flag=flag, rule="argument-default", what=what, mend=f"write {flag} {loss_mask}")
+    path, mask = "--rollout-function-path", "--loss-mask-type"
+    if effective.get(path) == (_OWN_SFT_ROLLOUT,) and loss_mask is not None and mask not in effective:
+        what = f"{_OWN_SFT_ROLLOUT} masks by the default {mask} qwen, but the model's template needs {loss_mask}"
+        yield CouplingFault(flag=path, rule="argument-default", what=what, mend=f"write {mask} {loss_mask}")
 
 
 def _holds(effective: Effective, flag: str, values: tuple[str, ...]) -> bool:

@@ -6,7 +6,7 @@ from typing import Final
 
 from openrecipes.check.rule import Finding, Section, rule
 from openrecipes.check.subject import Subject
-from openrecipes.render.environment import KNOWN_EXPRESSIONS
+from openrecipes.render.environment import KNOWN_EXPRESSIONS, environment_problems
 
 _SECRET: Final = re.compile(r"(^|_)(TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_KEY|SECRET_KEY|CREDENTIALS?)$")
 _BLACKWELL: Final = (10, 0)
@@ -84,8 +84,9 @@ def attention(subject: Subject) -> Iterator[Finding]:
 @rule("env-substitution", Section.ENVIRONMENT, "a $(...) is one that the launch knows.", "warning")
 def substitution(subject: Subject) -> Iterator[Finding]:
     """A program of the recipe's own, which a launch refuses to run unless told otherwise."""
+    unclosed = {problem.place.key for problem in environment_problems(subject.recipe.env)}
     for name, value in subject.recipe.env.items():
-        if "$(" in value and value not in KNOWN_EXPRESSIONS:
+        if "$(" in value and value not in KNOWN_EXPRESSIONS and f"env.{name}" not in unclosed:
             yield Finding(
                 key=f"env.{name}",
                 what=f"{value[:80]} would run on every node",

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 from openrecipes.catalog.gpus import all_gpus, find_instance
-from openrecipes.catalog.models import all_models
 from openrecipes.catalog.prices import default_price
 from openrecipes.check.rule import Finding, Section, rule
 from openrecipes.check.subject import Subject
@@ -13,16 +12,12 @@ from openrecipes.problems import nearest
 @rule("model-known", Section.HARDWARE, "the model is in the catalogue, by its exact name.")
 def model_known(subject: Subject) -> Iterator[Finding]:
     """A model that nothing can be derived for."""
-    name, found = subject.recipe.model, subject.model
-    if found is not None and found.name == name:
-        return
-    known = [entry.name for entry in all_models()]
-    guess = found.name if found else nearest(name, known)
-    yield Finding(
-        key="model",
-        what=f"{name} is not in the catalogue of models",
-        mend=f"write {guess}" if guess else f"write one of {', '.join(known)}, or add the model to the catalogue",
-    )
+    name, found, problem = subject.recipe.model, subject.model, subject.model_problem
+    if problem is not None:
+        where = f"{problem.place.file}: " if problem.place.file else ""
+        yield Finding(key="model", what=f"{where}{problem.what}", mend=problem.mend)
+    elif found is not None and found.name != name:
+        yield Finding(key="model", what=f"{name}, but the catalogue calls it {found.name}", mend=f"write {found.name}")
 
 
 @rule("gpu-known", Section.HARDWARE, "the GPU is in the catalogue.")

@@ -47,7 +47,9 @@ def read_script(text: str) -> Script:
             new += [_assignment(word, exported=True) for word in rest[1:] if _ASSIGNMENT.match(word.raw)]
         elif rest:
             commands.append(_with_values(rest, values))
-            faults += [_runs(word) for word in commands[-1] if word.runs]
+            # After an open quote nobody can tell what runs.
+            if not any(fault.kind == "quotes" for fault in found):
+                faults += [_runs(word) for word in commands[-1] if word.runs]
         assignments += new
         values |= {assignment.name: assignment.value for assignment in new}
     faults.sort(key=lambda fault: fault.line)

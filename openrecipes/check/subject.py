@@ -10,7 +10,7 @@ from openrecipes.catalog.models import Model, model
 from openrecipes.check.argument_faults import ArgumentFault, Flags, argument_faults
 from openrecipes.check.invocation import Invocation, invocation
 from openrecipes.check.shell_script import Script, read_script
-from openrecipes.problems import Problem, ProblemsError, UsageError
+from openrecipes.problems import Problem, ProblemsError
 from openrecipes.recipe.model import Recipe
 from openrecipes.recipe.read import LocatedRecipe
 from openrecipes.render.command import Command, command
@@ -42,13 +42,20 @@ class Subject:
     @cached_property
     def model(self) -> Model | None:
         """The catalogue's entry of model."""
+        return self._looked_up if isinstance(self._looked_up, Model) else None
+
+    @property
+    def model_problem(self) -> Problem | None:
+        """Why there is no such entry."""
+        return self._looked_up if isinstance(self._looked_up, Problem) else None
+
+    @cached_property
+    def _looked_up(self) -> Model | Problem | None:
         name = getattr(self.recipe, "model", None)
-        if not name:
-            return None
         try:
-            return model(name)
-        except UsageError:
-            return None
+            return model(name) if name else None
+        except ProblemsError as error:
+            return error.problems[0]
 
     @cached_property
     def shape(self) -> Shape | None:
