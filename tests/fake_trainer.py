@@ -21,12 +21,14 @@ if play in ("orphan", "deaf"):
     subprocess.Popen([sys.executable, "-c", deaf], start_new_session=True)
 if play in ("hang", "deaf"):
     time.sleep(600)
+step_s = float(os.environ.get("STEP_S", "0.002"))
 for n in range(int(os.environ.get("STEPS", "14"))):
-    time.sleep(float(os.environ.get("STEP_S", "0")))
+    time.sleep(step_s)
+    stamp = time.strftime("[%Y-%m-%d %H:%M:%S]")
     step = {"train/loss": 1.5, "train/grad_norm": 0.5, "train/lr-pg_0": 1e-5, "train/step": n}
-    perf = {"perf/train_wait_time": 0.1, "perf/train_time": 0.4, "perf/step_time": 0.5}
-    print(f"[2026-11-30 10:00:{n % 60:02d}] model.py:9 - step {n}: {step}")
-    print(f"[2026-11-30 10:00:{n % 60:02d}] train_metric_utils.py:50 - perf {n}: {perf}", flush=True)
+    perf = {"perf/train_wait_time": 0.0, "perf/train_time": step_s, "perf/step_time": step_s}
+    print(f"{stamp} model.py:9 - step {n}: {step}")
+    print(f"{stamp} train_metric_utils.py:50 - perf {n}: {perf}", flush=True)
 print("to stderr", file=sys.stderr)
 sys.exit(int(os.environ.get("STATUS", "0")))
 """

@@ -57,7 +57,8 @@ workload:
       builder: openrecipes data build
 layout:
   label: TP1 PP1 EP1 DP2
-  summary: TP 1, PP 1, CP 1, EP 1, ETP 1, DP 2; one 64-token row per microbatch; no recompute; alltoall dispatcher; no offload
+  summary: TP 1, PP 1, CP 1, EP 1, ETP 1, DP 2; one 64-token row per microbatch; no recompute; alltoall dispatcher; no
+    offload
   highlights: null
   tp: 1
   pp: 1

@@ -1,6 +1,5 @@
 """The whole loop of `run`: check, rows, render, launch, follow, score, write back."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,9 +7,8 @@ from openrecipes.check.report import check_recipe
 from openrecipes.cli import output
 from openrecipes.cli.run_progress import run_progress
 from openrecipes.cli.run_rows import built_rows, given_rows, refuse_far_source
-from openrecipes.problems import Problem, ProblemsError, errors_in, in_order
+from openrecipes.problems import Problem, ProblemsError, errors_in
 from openrecipes.recipe.read import LocatedRecipe
-from openrecipes.render.located import placed
 from openrecipes.runs.directory import RunDirectory, named_run_directory, new_run_directory, run_name
 from openrecipes.runs.json_files import write_atomically, write_json
 from openrecipes.runs.record import RowsUsed, RunRecord, utc_now
@@ -75,8 +73,9 @@ def whole_loop(asked: Asked) -> Ran:
         profile=asked.profile,
         sft_data=str(asked.sft_data.resolve()) if asked.sft_data else None,
         allow_shell_env=asked.allow_shell_env,
+        refusals=lambda launch: machine_refusals(launch, this_machine()),
     )
-    _refuse_machine(ready)
+    output.problems(ready.warnings)
     rows = _rows_before(asked, ready)
     book = open_book(_directory(asked), ready, asked.recipe, asked.settings)
     output.say(f"run directory: {book.run.root}")
@@ -99,15 +98,7 @@ def _written(asked: Asked, ready: Prepared, card: Scorecard) -> tuple[Problem, .
 
 
 def _refuse_unsound(recipe: LocatedRecipe) -> None:
-    _raise_or_say(check_recipe(recipe))
-
-
-def _refuse_machine(ready: Prepared) -> None:
-    found = machine_refusals(ready.launch.recipe, this_machine())
-    _raise_or_say(in_order(placed(problem, ready.launched) for problem in found))
-
-
-def _raise_or_say(problems: Sequence[Problem]) -> None:
+    problems = check_recipe(recipe)
     if errors_in(problems):
         raise ProblemsError(*problems)
     output.problems(problems)

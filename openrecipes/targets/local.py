@@ -41,7 +41,8 @@ class LocalTarget:
                 what=f"{gpus.count} x {gpus.type}, {gpus.per_node} per node, are {needed} nodes; a local run has one",
                 mend=f"launch it on a cluster of {needed} nodes, or run a recipe of one node",
             )
-        yield from _missing_paths(launch)
+        else:
+            yield from _missing_paths(launch)
         yield from shell_refusals(launch.shell_values, allowed=launch.allow_shell_env)
 
     def render(self, launch: Launch) -> Rendered:

@@ -1,6 +1,6 @@
 """One pure function from (recipe, place, overrides) to files: what `render` shows and what a launch submits."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from openrecipes.catalog.models import model
@@ -26,6 +26,7 @@ class Prepared:
     launched: LocatedRecipe
     deviations: tuple[str, ...]
     rendered: Rendered
+    warnings: tuple[Problem, ...]
 
 
 def target_named(name: str) -> Target:
@@ -46,11 +47,12 @@ def prepared(
     profile: Profile = THIS_MACHINE,
     sft_data: str | None = None,
     allow_shell_env: bool = False,
+    refusals: Callable[[Launch], Iterable[Problem]] = lambda _launch: (),
 ) -> Prepared:
     """The launch of a sound recipe with `KEY=VALUE` settings in it, and every file of it.
 
-    Pure: looks at no machine and no clock.
-    Raises: UsageError for a setting that does not hold; ProblemsError with everything that this target cannot run.
+    Pure: looks at no machine and no clock, unless the caller's own `refusals` do.
+    Raises: UsageError for a setting that does not hold; ProblemsError with everything that cannot be launched so.
     """
     with placed_in(located):
         changed = with_overrides(
@@ -66,15 +68,17 @@ def prepared(
         sft_data=sft_data,
         allow_shell_env=allow_shell_env,
     )
-    refused = in_order(placed(problem, located) for problem in target.refusals(launch))
-    if errors_in(refused):
-        raise ProblemsError(*refused)
+    refused = (*target.refusals(launch), *refusals(launch))
+    problems = in_order(placed(problem, located) for problem in refused)
+    if errors_in(problems):
+        raise ProblemsError(*problems)
     return Prepared(
         target=target,
         launch=launch,
         launched=_launched(located, launch) if changed.deviations else located,
         deviations=changed.deviations,
         rendered=target.render(launch),
+        warnings=problems,
     )
 
 

@@ -9,6 +9,8 @@ from importlib.util import find_spec
 from openrecipes.problems import Place, Problem
 from openrecipes.recipe.model import Recipe
 from openrecipes.stack import capture
+from openrecipes.targets.profile import THIS_MACHINE
+from openrecipes.targets.target import Launch
 
 _SMOKE_NEEDS = ("torch", "transformers")
 
@@ -17,8 +19,8 @@ _SMOKE_NEEDS = ("torch", "transformers")
 class Machine:
     """The GPUs that a job here would see, by product name, and the CPUs that it may use.
 
-    `unknown` is what nvidia-smi said where it could not list the GPUs. `modules` are those that the interpreter
-    of the job has, of those that the smoke trainer needs.
+    `unknown` is what nvidia-smi said where it could not list the GPUs. `modules` are those that our own
+    interpreter has, of those that the smoke trainer needs.
     """
 
     gpus: tuple[str, ...]
@@ -46,11 +48,12 @@ def this_machine(environment: Mapping[str, str] = os.environ) -> Machine:
     )
 
 
-def machine_refusals(recipe: Recipe, machine: Machine) -> Iterator[Problem]:
-    """Why the recipe cannot run on this machine: an error each; a warning where it will only be slow."""
-    yield from _gpus(recipe, machine)
+def machine_refusals(launch: Launch, machine: Machine) -> Iterator[Problem]:
+    """Why this machine cannot run it: an error each; a warning where it will only be slow."""
+    yield from _gpus(launch.recipe, machine)
     missing = [name for name in _SMOKE_NEEDS if name not in machine.modules]
-    if recipe.trainer == "smoke" and missing:
+    runs_in_ours = launch.profile.python == THIS_MACHINE.python
+    if launch.recipe.trainer == "smoke" and runs_in_ours and missing:
         yield Problem(
             place=Place(key="trainer"),
             rule="target-trainer",

@@ -1,9 +1,14 @@
 import pytest
 from smoke_recipe import smoke_recipe
 
+from openrecipes.catalog.models import model
+from openrecipes.recipe.model import Recipe
 from openrecipes.recipe.read import read_recipe
+from openrecipes.render.command import command
 from openrecipes.shipped import shipped
 from openrecipes.stack import capture
+from openrecipes.targets.profile import THIS_MACHINE
+from openrecipes.targets.target import Launch
 from openrecipes.targets.this_machine import Machine, machine_refusals, this_machine
 
 SMOKE = frozenset({"torch", "transformers"})
@@ -14,9 +19,15 @@ def machine(*gpus: str, cpus: int = 2, modules: frozenset[str] = SMOKE) -> Machi
     return Machine(gpus=gpus, cpus=cpus, modules=modules)
 
 
+def launch(recipe: Recipe, python: str = "python3") -> Launch:
+    found = model(recipe.model)
+    profile = THIS_MACHINE.model_copy(update={"python": python})
+    return Launch(recipe=recipe, model=found, command=command(recipe, found), profile=profile)
+
+
 def test_128_h200_on_a_machine_without_gpus_says_what_is_here_and_what_is_needed():
     published = read_recipe(shipped(*PUBLISHED)).recipe
-    (problem,) = machine_refusals(published, machine())
+    (problem,) = machine_refusals(launch(published), machine())
     assert problem.what == "128 x H200 needed, but this machine has no GPU, 2 CPUs"
     assert (problem.rule, problem.severity, problem.place.key) == ("target-gpus", "error", "gpu.count")
 
@@ -33,19 +44,21 @@ def test_128_h200_on_a_machine_without_gpus_says_what_is_here_and_what_is_needed
 )
 def test_gpus_are_counted_by_their_type(gpus, is_refused):
     recipe = smoke_recipe(gpu={"type": "H200", "memory_gb": 141, "count": 2, "per_node": 8})
-    found = [problem.rule for problem in machine_refusals(recipe, machine(*gpus))]
+    found = [problem.rule for problem in machine_refusals(launch(recipe), machine(*gpus))]
     assert found == (["target-gpus"] if is_refused else [])
 
 
 def test_more_ranks_than_cpus_is_a_warning():
-    (problem,) = machine_refusals(smoke_recipe(), machine(cpus=1))
+    (problem,) = machine_refusals(launch(smoke_recipe()), machine(cpus=1))
     assert (problem.rule, problem.severity) == ("target-cpus", "warning")
-    assert not list(machine_refusals(smoke_recipe(), machine()))
+    assert not list(machine_refusals(launch(smoke_recipe()), machine()))
 
 
 def test_the_smoke_trainers_packages_must_be_there():
-    (problem,) = machine_refusals(smoke_recipe(), machine(modules=frozenset({"torch"})))
+    (problem,) = machine_refusals(launch(smoke_recipe()), machine(modules=frozenset({"torch"})))
     assert problem.what == "the smoke trainer needs transformers, not installed here"
+    elsewhere = launch(smoke_recipe(), python="/opt/venv/bin/python")
+    assert not list(machine_refusals(elsewhere, machine(modules=frozenset())))
 
 
 @pytest.mark.parametrize(
