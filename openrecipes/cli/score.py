@@ -25,9 +25,9 @@ _RULES = f"Window rule: {', '.join(RULES)}."
 def score(
     names: Annotated[list[str], typer.Argument(metavar="[RECIPE] RUN...", help=_NAMES)],
     *,
-    gpus: Annotated[int | None, typer.Option(min=1, help="Without a recipe: GPUs of the run.")] = None,
-    global_batch: Annotated[int | None, typer.Option(min=1, help="Without a recipe: rows an optimizer step.")] = None,
-    row_tokens: Annotated[int | None, typer.Option(min=1, help="Without a recipe: tokens a row.")] = None,
+    gpus: Annotated[int | None, typer.Option(min=1, max=2**20, help="Without a recipe: GPUs of the run.")] = None,
+    global_batch: Annotated[int | None, typer.Option(min=1, max=2**31, help="Without a recipe: rows a step.")] = None,
+    row_tokens: Annotated[int | None, typer.Option(min=1, max=2**31, help="Without a recipe: tokens a row.")] = None,
     gpu: Annotated[str | None, typer.Option(help="Without a recipe: GPU type, for MFU and $.")] = None,
     model: Annotated[str | None, typer.Option(help="Without a recipe: model, for MFU.")] = None,
     rule: Annotated[str | None, typer.Option(metavar="ID", help=_RULES)] = None,

@@ -1,11 +1,11 @@
 """What forbids a figure in the run around the steps: another recipe, how it ended, what ran beside it, the clock."""
 
 from collections.abc import Iterator, Mapping
-from math import fsum, isfinite
+from math import fsum
 from typing import Final
 
 from openrecipes.problems import Problem
-from openrecipes.score.step_refusals import Scene
+from openrecipes.score.step_refusals import Scene, is_plausible
 
 # Log stamps have whole seconds, and a line is printed a little after the step it tells of.
 _CLOCK_TOLERANCE_S: Final = 2.0
@@ -175,7 +175,7 @@ def _own_clock(scene: Scene) -> Iterator[Problem]:
     """The log's stamps at both ends of the window against the step times between them."""
     by_number = {scene.run.number(step): step for step in scene.run.steps}
     scored = scene.scored
-    times = [time for step in scored if (time := step.step_time_s) is not None and isfinite(time) and time > 0]
+    times = [time for step in scored if (time := step.step_time_s) is not None and is_plausible(time)]
     if not len(times) == len(scored) == scene.window.steps:
         return  # their sum is refused already
     last, before = by_number.get(scene.window.last), by_number.get(scene.window.first - 1)
@@ -200,7 +200,8 @@ def _harness_clock(scene: Scene) -> Iterator[Problem]:
     job = scene.run.job
     if job is None or job.end_unix_s is None:
         return
-    told = fsum(time for step in scene.run.steps if (time := step.step_time_s) is not None and isfinite(time))
+    times = (step.step_time_s for step in scene.run.steps)
+    told = fsum(time for time in times if time is not None and is_plausible(time))
     passed = job.end_unix_s - job.start_unix_s
     if told > passed + _CLOCK_TOLERANCE_S + _CLOCK_TOLERANCE * passed:
         yield scene.problem(

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from math import fsum, isfinite
+from math import fsum
 from typing import Any, Final, Literal
 
 from openrecipes.catalog.prices import Price, all_prices
@@ -13,6 +13,7 @@ from openrecipes.logs.step import StepRecord
 from openrecipes.score.expected import Expected
 from openrecipes.score.run_evidence import Run
 from openrecipes.score.scorecard import Scorecard
+from openrecipes.score.step_refusals import is_plausible
 from openrecipes.score.window import ScoredWindow, WindowChoice, scored_window
 
 Timer = Literal["step_time", "train_time"]
@@ -98,7 +99,7 @@ def _rate(
     for number in range(window.first, window.last + 1):
         step = by_number.get(number)
         time = _TIMES[timer](step) if step else None
-        if time is None or not isfinite(time) or time <= 0:
+        if time is None or not is_plausible(time):
             return None, f"step {number} has no usable {timer}"
         times.append(time)
     tokens = throughput.window_tokens(window.first, window.last, expected.global_batch, expected.row_tokens)

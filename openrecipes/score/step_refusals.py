@@ -16,6 +16,15 @@ from openrecipes.score.window import ScoredWindow
 # Token counts come back from a rate times a time, so they carry rounding; a row too few is far more than this.
 _TOKEN_TOLERANCE: Final = 1e-3
 
+# A microsecond to thirty years: whatever prints other times has lost its unit, and figures of them overflow.
+_SHORTEST_STEP_S: Final = 1e-6
+_LONGEST_STEP_S: Final = 1e9
+
+
+def is_plausible(step_time_s: float) -> bool:
+    """Whether a step can have taken this time at all; false for nan."""
+    return _SHORTEST_STEP_S <= step_time_s <= _LONGEST_STEP_S
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Scene:
@@ -195,6 +204,9 @@ def _times(scene: Scene) -> Iterator[Problem]:
             yield scene.problem("step-time-not-finite", f"step {step.step} took {time} s", again, at=step)
         elif time <= 0:
             yield scene.problem("step-time-not-positive", f"step {step.step} took {time} s", again, at=step)
+        elif not is_plausible(time):
+            what = f"step {step.step} took {time:g} s, which no optimizer step does"
+            yield scene.problem("step-time-implausible", what, again, at=step)
 
 
 def _training(scene: Scene) -> Iterator[Problem]:

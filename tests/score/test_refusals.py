@@ -56,6 +56,8 @@ STEP_MUTATIONS: list[tuple[str, Callable[[], Steps], str]] = [
     ("a time is inf", lambda: with_step(7, step_time_s=inf), "step-time-not-finite"),
     ("a time is zero", lambda: with_step(7, step_time_s=0.0), "step-time-not-positive"),
     ("a time is negative", lambda: with_step(7, step_time_s=-15.0), "step-time-not-positive"),
+    ("a time is beyond all runs", lambda: with_step(7, step_time_s=1.7e308), "step-time-implausible"),
+    ("a time is next to nothing", lambda: with_step(7, step_time_s=5e-324), "step-time-implausible"),
     ("a time is absent", lambda: with_step(7, step_time_s=None), "step-time-absent"),
     ("a loss is nan", lambda: with_step(7, loss=nan), "loss-not-finite"),
     ("a gradient norm is inf", lambda: with_step(7, grad_norm=inf), "grad-norm-not-finite"),
@@ -216,7 +218,7 @@ def test_a_window_that_cannot_be_scored_is_refused(expected: Expected, rule: str
         st.builds(
             StepRecord,
             step=st.one_of(st.none(), st.integers(0, 16)),
-            step_time_s=st.one_of(st.none(), st.floats()),
+            step_time_s=st.one_of(st.none(), st.floats(), st.sampled_from([1.7e308, 5e-324, 15.0])),
             loss=st.one_of(st.none(), st.floats()),
             tokens=st.one_of(st.none(), st.integers(0, 2 * TOKENS)),
             interval=st.integers(1, 3),
