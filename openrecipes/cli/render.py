@@ -1,69 +1,81 @@
 """`render RECIPE`."""
 
-from difflib import unified_diff
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
 from openrecipes.catalog.models import model
 from openrecipes.cli import output
 from openrecipes.cli.names import recipe_named
-from openrecipes.recipe.model import Recipe
-from openrecipes.render.argument import Argument
-from openrecipes.render.command import Command, command, text_of
+from openrecipes.cli.render_page import difference, document, listing
+from openrecipes.cli.rendered_files import write_rendered_files
+from openrecipes.problems import Place, Problem, UsageError
+from openrecipes.render.command import command, text_of
 from openrecipes.render.located import placed_in
 from openrecipes.render.model_arguments import notes
 from openrecipes.render.overrides import overridden
+from openrecipes.targets.profile import THIS_MACHINE
+from openrecipes.targets.read_profile import read_profile
+from openrecipes.targets.rendering import prepared, target_named
 
 app = typer.Typer(add_completion=False)
-
-_DIFF_LINES = 24
 
 
 @app.command()
 def render(
     recipe: Annotated[str, typer.Argument(help="A recipe file, or its short name below recipes/.")],
     *,
-    set_: Annotated[
+    target: Annotated[str | None, typer.Option(help="Render every file of a launch there: local.")] = None,
+    cluster: Annotated[Path | None, typer.Option(help="Cluster profile: what the site must say.")] = None,
+    settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a key; may be repeated.")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print environment, argv and origins as JSON.")] = False,
+    out: Annotated[Path | None, typer.Option("-o", "--out", help="Folder to write the files to.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace files there that differ.")] = False,
+    sft_data: Annotated[Path | None, typer.Option(help="Rows to train on, as for run.")] = None,
+    allow_shell_env: Annotated[
+        bool, typer.Option("--allow-shell-env", help="Let commands in the recipe's environment run.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print environment, argv, origins and files as JSON.")] = False,
 ) -> None:
-    """Print the command of a recipe, derived from its fields.
+    """Print the command of a recipe, derived from its fields; with a target, every file of a launch.
 
     Example: openrecipes render qwen3.5-397b-a17b/h200/attune-tp2-pp4-ep32 --set layout.tp=1
     """
     located = recipe_named(recipe)
-    with placed_in(located):
-        changed = overridden(located.recipe, set_ or [])
-        found = model(changed.recipe.model)
-        made = command(changed.recipe, found, changed.origins)
-    text = text_of(made)
-    for note in (*changed.deviations, *notes(changed.recipe, found), *_difference(changed.recipe, text)):
-        output.say(note)
-    output.result(_document(made), as_json=json, text=text)
+    if target is None and cluster is None:
+        _refuse_without_target({"-o": out, "--force": force, "--sft-data": sft_data})
+        with placed_in(located):
+            changed = overridden(located.recipe, settings or ())
+            made = command(changed.recipe, model(changed.recipe.model), changed.origins)
+        text, deviations, rendered = text_of(made), changed.deviations, None
+        remarks = (*notes(changed.recipe, model(changed.recipe.model)), *difference(changed.recipe, text))
+    else:
+        profile = read_profile(cluster) if cluster else THIS_MACHINE
+        ready = prepared(
+            located,
+            target_named(target or profile.target),
+            settings=settings or (),
+            profile=profile,
+            sft_data=str(sft_data.resolve()) if sft_data else None,
+            allow_shell_env=allow_shell_env,
+        )
+        made, deviations, rendered = ready.launch.command, ready.deviations, ready.rendered
+        output.problems(ready.warnings)
+        text, remarks = listing(rendered), (f"{rendered.entry} starts it; render_sha256 {rendered.render_sha256}",)
+        if out:
+            write_rendered_files(rendered, out, force=force)
+    for remark in (*deviations, *remarks):
+        output.say(remark)
+    output.result(document(made, rendered, deviations), as_json=json, text=text)
 
 
-def _difference(recipe: Recipe, text: str) -> tuple[str, ...]:
-    """How `run` differs from the text, shortened; nothing where it does not."""
-    if recipe.run == text:
-        return ()
-    lines = list(unified_diff(recipe.run.splitlines(), text.splitlines(), "run", "from the fields", n=0, lineterm=""))
-    more = f"… {len(lines) - _DIFF_LINES} more lines"
-    shown = [*lines[:_DIFF_LINES], *([more] if len(lines) > _DIFF_LINES else [])]
-    return ("the recipe's run is not what its fields say:", *(f"  {line}" for line in shown))
-
-
-def _document(made: Command) -> dict[str, Any]:
-    return {
-        "env": {value.name: value.value for value in made.environment},
-        "env_kind": {value.name: value.kind for value in made.environment},
-        "argv": list(made.argv()),
-        "origin": [_origin(argument) for argument in made.arguments],
-        "files": [],
-        "render_sha256": None,
-    }
-
-
-def _origin(argument: Argument) -> dict[str, str | None]:
-    return {"flag": argument.flag, "value": " ".join(argument.values) or None, "from": argument.origin}
+def _refuse_without_target(options: dict[str, object]) -> None:
+    problems = [
+        Problem(place=Place(key=name), rule="usage", what="is only for files", mend="add --target local")
+        for name, value in options.items()
+        if value
+    ]
+    if problems:
+        raise UsageError(*problems)

@@ -1,5 +1,6 @@
 """`openrecipes render` as a person calls it."""
 
+import hashlib
 import json
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import yaml
 from varied_recipes import PUBLISHED, SMOKE
 
 NAME = "qwen3.5-397b-a17b/h200/attune-tp2-pp4-ep32"
+SMOKE_NAME = "qwen3.5-moe-mini/cpu/smoke-dp2"
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
@@ -74,4 +76,53 @@ def test_a_refusal_names_the_files_line_and_a_wrong_setting_is_wrong_usage(tmp_p
 
 
 def test_the_smoke_recipe_renders() -> None:
-    assert render("qwen3.5-moe-mini/cpu/smoke-dp2").stdout == yaml.safe_load(SMOKE.read_text())["run"]
+    assert render(SMOKE_NAME).stdout == yaml.safe_load(SMOKE.read_text())["run"]
+
+
+def test_a_target_gives_every_file_with_its_hash_and_the_hash_of_all() -> None:
+    document = json.loads(render(SMOKE_NAME, "--target", "local", "--json").stdout)
+    files = {file["path"]: file for file in document["files"]}
+    assert len(files) > 2
+    assert all(hashlib.sha256(file["text"].encode()).hexdigest() == file["sha256"] for file in files.values())
+    lines = sorted(f"{file['sha256']}  {file['path']}\n" for file in files.values())
+    assert document["render_sha256"] == hashlib.sha256("".join(lines).encode()).hexdigest()
+    assert document["argv"][0] == "smoke_sft.py"
+
+
+def test_files_are_written_and_their_hashes_are_what_is_printed(tmp_path: Path) -> None:
+    done = render(SMOKE_NAME, "--target", "local", "-o", str(tmp_path / "new"))
+    assert done.returncode == 0, done.stderr
+    for line in done.stdout.splitlines():
+        digest, _, name = line.partition("  ")
+        assert hashlib.sha256((tmp_path / "new" / name).read_bytes()).hexdigest() == digest
+    assert "render_sha256" in done.stderr
+
+
+def test_files_of_the_users_are_never_lost(tmp_path: Path) -> None:
+    call = (SMOKE_NAME, "--target", "local", "-o", str(tmp_path))
+    assert render(*call).returncode == 0
+    assert render(*call).returncode == 0  # the same bytes lie there
+    script = tmp_path / "launch.sh"
+    script.write_text("mine\n")
+    refused = render(*call)
+    assert (refused.returncode, script.read_text()) == (1, "mine\n")
+    assert f"{script}: is there with other contents" in refused.stderr
+    assert render(*call, "--force").returncode == 0
+    assert script.read_text() != "mine\n"
+    script.unlink()
+    script.symlink_to(tmp_path / "elsewhere")
+    assert render(*call, "--force").returncode == 1
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_options_for_files_need_a_target(tmp_path: Path) -> None:
+    done = render(SMOKE_NAME, "-o", str(tmp_path), "--force")
+    assert done.returncode == 2
+    assert done.stderr.count("add --target local") == 2
+
+
+def test_a_folder_that_cannot_be_written_is_wrong_usage(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    done = render(SMOKE_NAME, "--target", "local", "-o", str(tmp_path / "file"))
+    assert done.returncode == 2
+    assert "file-writable" in done.stderr
