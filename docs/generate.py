@@ -1,0 +1,31 @@
+"""Writes the pages and the schema that are generated from the code; `make docs` runs it.
+
+A test compares each file with its text, so that none can lag.
+"""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+from openrecipes.check.rules_page import rules_page
+from openrecipes.recipe.schema import schema_text
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+
+GENERATED: Final[Mapping[str, Callable[[], str]]] = {
+    "schema/recipe.schema.yaml": schema_text,
+    "docs/rules.md": rules_page,
+}
+
+
+def main() -> None:
+    """Writes every generated file that differs, and names it."""
+    for name, text in GENERATED.items():
+        path = ROOT / name
+        if not path.exists() or path.read_text(encoding="utf-8") != text():
+            path.write_text(text(), encoding="utf-8")
+            print(name)
+
+
+if __name__ == "__main__":
+    main()
