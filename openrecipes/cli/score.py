@@ -25,11 +25,17 @@ _RULES = f"Window rule: {', '.join(RULES)}."
 def score(
     names: Annotated[list[str], typer.Argument(metavar="[RECIPE] RUN...", help=_NAMES)],
     *,
-    gpus: Annotated[int | None, typer.Option(min=1, max=2**20, help="Without a recipe: GPUs of the run.")] = None,
-    global_batch: Annotated[int | None, typer.Option(min=1, max=2**31, help="Without a recipe: rows a step.")] = None,
-    row_tokens: Annotated[int | None, typer.Option(min=1, max=2**31, help="Without a recipe: tokens a row.")] = None,
-    gpu: Annotated[str | None, typer.Option(help="Without a recipe: GPU type, for MFU and $.")] = None,
-    model: Annotated[str | None, typer.Option(help="Without a recipe: model, for MFU.")] = None,
+    gpus: Annotated[
+        int | None, typer.Option(metavar="N", min=1, max=2**20, help="Without a recipe: GPUs of the run.")
+    ] = None,
+    global_batch: Annotated[
+        int | None, typer.Option(metavar="B", min=1, max=2**31, help="Without a recipe: rows a step.")
+    ] = None,
+    row_tokens: Annotated[
+        int | None, typer.Option(metavar="R", min=1, max=2**31, help="Without a recipe: tokens a row.")
+    ] = None,
+    gpu: Annotated[str | None, typer.Option(metavar="G", help="Without a recipe: GPU type, for MFU and $.")] = None,
+    model: Annotated[str | None, typer.Option(metavar="M", help="Without a recipe: model, for MFU.")] = None,
     rule: Annotated[str | None, typer.Option(metavar="ID", help=_RULES)] = None,
     window: Annotated[str | None, typer.Option(metavar="A:B", help="First and last scored step, from 0.")] = None,
     price_id: Annotated[str | None, typer.Option("--price", metavar="ID", help="Another catalogue price.")] = None,

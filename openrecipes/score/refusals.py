@@ -5,7 +5,9 @@ from dataclasses import replace
 from openrecipes.problems import Place, Problem, errors_in, in_order
 from openrecipes.score.run_evidence import Run
 from openrecipes.score.run_refusals import run_refusals
-from openrecipes.score.step_refusals import Scene, step_refusals
+from openrecipes.score.scene import Scene
+from openrecipes.score.step_refusals import step_refusals
+from openrecipes.score.training_refusals import training_refusals
 
 # The log room tells these of the whole log, as warnings; the window's own are errors of the same subject here.
 _TOLD_OF_THE_WINDOW = frozenset({"steps-missing", "steps-restarted"})
@@ -16,7 +18,7 @@ def refusals(scene: Scene) -> tuple[Problem, ...]:
     log = scene.run.log_problems
     if not scene.run.steps:
         return in_order((*no_steps(scene.run), *run_refusals(scene)))
-    found = (*step_refusals(scene), *run_refusals(scene))
+    found = (*step_refusals(scene), *training_refusals(scene), *run_refusals(scene))
     told = {problem.rule for problem in found} & _TOLD_OF_THE_WINDOW
     kept = (as_warning(problem) for problem in log if problem.rule not in told)
     return in_order((*found, *kept))

@@ -5,7 +5,8 @@ from math import fsum
 from typing import Final
 
 from openrecipes.problems import Problem
-from openrecipes.score.step_refusals import Scene, is_plausible
+from openrecipes.score.scene import Scene
+from openrecipes.score.step_refusals import is_plausible
 
 # Log stamps have whole seconds, and a line is printed a little after the step it tells of.
 _CLOCK_TOLERANCE_S: Final = 2.0

@@ -19,10 +19,10 @@ from openrecipes.score.expected import Expected
 from openrecipes.score.refusals import no_steps, refusals
 from openrecipes.score.run_evidence import Run
 from openrecipes.score.run_refusals import profiled, steps_of_dump
+from openrecipes.score.scene import Scene
 from openrecipes.score.scorecard import Figures, Scorecard
 from openrecipes.score.spread import drift, mean_interval, step_times
 from openrecipes.score.steady import unsteady
-from openrecipes.score.step_refusals import Scene
 from openrecipes.score.window import AS_STATED, ScoredWindow, WindowChoice, scored_window
 
 _FROM_JOB = "GPUs x (job start to end), start-up included"

@@ -143,7 +143,7 @@ class Scorecard:
         if known is None or self.window is None or self.steps_per_run is None or self.active_params is None:
             raise ValueError("a refused score has no result")
         fields: dict[str, Any] = {
-            "tokens_per_s_per_gpu": units.tokens_per_s_per_gpu(known.tokens_per_s_per_gpu),
+            "tokens_per_s_per_gpu": _rounded(known.tokens_per_s_per_gpu, units.tokens_per_s_per_gpu),
             "usd_per_million_tokens": _rounded(known.usd_per_million_tokens, units.usd_per_million_tokens),
             "step_time_cv_percent": units.step_time_cv_percent(known.step_time_cv_percent),
             "mfu": _rounded(known.mfu, units.mfu),
@@ -165,7 +165,7 @@ class Scorecard:
             "steps_read": self.steps_read,
             "log_sha256": self.log_sha256,
             "render_sha256": self.render_sha256,
-            "confidence_interval": interval and tuple(map(units.tokens_per_s_per_gpu, interval)),
+            "confidence_interval": interval and tuple(_rounded(end, units.tokens_per_s_per_gpu) for end in interval),
             "unsteady": True if known.unsteady else None,
             "weights": self.weights,
             "deviations": self.deviations or None,

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from openrecipes.figures.throughput import median, step_time_cv_percent
 from openrecipes.logs.step import StepRecord
 from openrecipes.problems import Problem
+from openrecipes.score.scene import Scene
 from openrecipes.score.spread import Drift
-from openrecipes.score.step_refusals import Scene
 from openrecipes.score.window import STEADY_LIMITS, SteadyLimits
 
 _MEND = "find out what disturbed the run and measure again; --allow-unsteady scores it all the same and says so"

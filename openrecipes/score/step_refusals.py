@@ -1,20 +1,13 @@
 """What forbids a figure in the step records themselves."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from itertools import islice
 from math import isfinite
 from typing import Final
 
-from openrecipes.logs.step import StepRecord
-from openrecipes.problems import Place, Problem, Severity
-from openrecipes.score.expected import Expected
-from openrecipes.score.run_evidence import Run
-from openrecipes.score.window import ScoredWindow
-
-# Token counts come back from a rate times a time, so they carry rounding; a row too few is far more than this.
-_TOKEN_TOLERANCE: Final = 1e-3
+from openrecipes.problems import Problem
+from openrecipes.score.scene import Scene, ranges
 
 # A microsecond to thirty years: whatever prints other times has lost its unit, and figures of them overflow.
 _SHORTEST_STEP_S: Final = 1e-6
@@ -26,42 +19,6 @@ def is_plausible(step_time_s: float) -> bool:
     return _SHORTEST_STEP_S <= step_time_s <= _LONGEST_STEP_S
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Scene:
-    """A run, what it should have been, and the window that is to be scored."""
-
-    run: Run
-    expected: Expected
-    window: ScoredWindow
-    steps_per_run: int
-
-    @property
-    def scored(self) -> tuple[StepRecord, ...]:
-        """The records of the window's steps, in the log's order."""
-        return tuple(step for step in self.run.steps if self.is_scored(step))
-
-    def is_scored(self, step: StepRecord) -> bool:
-        """Whether the step lies in the window."""
-        number = self.run.number(step)
-        return number is not None and self.window.first <= number <= self.window.last
-
-    def problem(
-        self,
-        rule: str,
-        what: str,
-        mend: str,
-        *,
-        at: StepRecord | None = None,
-        key: str = "",
-        severity: Severity = "error",
-    ) -> Problem:
-        """A problem of this run, at a step's line of the log where there is one."""
-        place = Place(file=self.run.name, key=key)
-        if at is not None:
-            place = Place(file=at.file or self.run.name, line=at.line or None, key=key or f"step {at.step}")
-        return Problem(place=place, rule=rule, what=what, mend=mend, severity=severity)
-
-
 def step_refusals(scene: Scene) -> Iterator[Problem]:
     """Every problem of the window's records: missing, repeated, without a usable time, averaged, cut short."""
     yield from _first_step(scene)
@@ -71,20 +28,6 @@ def step_refusals(scene: Scene) -> Iterator[Problem]:
     repeated = tuple(_repeated(scene))
     yield from repeated or _restarted(scene)
     yield from _times(scene)
-    yield from _training(scene)
-    yield from _skipped(scene)
-    yield from _tokens(scene)
-
-
-def ranges(numbers: Iterable[int]) -> str:
-    """Numbers for people: `4`, `4, 6`, `4-9, 12`."""
-    spans: list[list[int]] = []
-    for number in sorted(numbers):
-        if spans and number == spans[-1][1] + 1:
-            spans[-1][1] = number
-        else:
-            spans.append([number, number])
-    return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in spans)
 
 
 def _first_step(scene: Scene) -> Iterator[Problem]:
@@ -207,76 +150,3 @@ def _times(scene: Scene) -> Iterator[Problem]:
         elif not is_plausible(time):
             what = f"step {step.step} took {time:g} s, which no optimizer step does"
             yield scene.problem("step-time-implausible", what, again, at=step)
-
-
-def _training(scene: Scene) -> Iterator[Problem]:
-    """A loss or gradient norm that is no number, or is missing for some steps only (some trainers leave a NaN out)."""
-    kinds: tuple[tuple[str, str, Callable[[StepRecord], float | None]], ...] = (
-        ("loss", "loss", lambda step: step.loss),
-        ("grad-norm", "gradient norm", lambda step: step.grad_norm),
-    )
-    for rule, name, value in kinds:
-        bad = [step for step in scene.scored if (number := value(step)) is not None and not isfinite(number)]
-        if bad:
-            yield scene.problem(
-                f"{rule}-not-finite",
-                f"the {name} of step {bad[0].step} is {value(bad[0])}"
-                + (f", and of {len(bad) - 1} more" if bad[1:] else ""),
-                "find out why the run diverged; figures of a run without finite values mean nothing",
-                at=bad[0],
-            )
-    without = [step for step in scene.scored if step.loss is None]
-    if without and len(without) < len(scene.scored):
-        numbers = ranges(number for step in without if (number := scene.run.number(step)) is not None)
-        yield scene.problem(
-            "loss-absent",
-            f"step {numbers} of the window has no loss in the log, where others have one",
-            "look whether the loss was NaN there: some trainers leave it out",
-            at=without[0],
-        )
-
-
-def _skipped(scene: Scene) -> Iterator[Problem]:
-    skipped = [step for step in scene.scored if step.skipped]
-    if not skipped:
-        return
-    everything = len(skipped) == len(scene.scored)
-    count = "all steps" if everything else f"{len(skipped)} of {len(scene.scored)} steps"
-    yield scene.problem(
-        "steps-all-skipped" if everything else "steps-skipped",
-        f"{count} of the window were skipped iterations: no weight was updated",
-        "mend the loss scale or the divergence behind it",
-        at=skipped[0],
-        severity="error" if everything else "warning",
-    )
-
-
-def _tokens(scene: Scene) -> Iterator[Problem]:
-    stated = scene.expected
-    for step in scene.scored:
-        if step.global_batch is not None and step.global_batch != stated.global_batch:
-            yield scene.problem(
-                "global-batch",
-                f"step {step.step} took {step.global_batch} rows, but the global batch is {stated.global_batch}",
-                "score it with the recipe that was launched",
-                at=step,
-            )
-            return
-    for step in scene.scored:
-        if step.tokens is None or _near(step.tokens, stated.tokens_per_step):
-            continue
-        # Releases before the step record held its batch count the tokens of one data-parallel rank.
-        if step.global_batch is None and stated.dp and _near(step.tokens * stated.dp, stated.tokens_per_step):
-            continue
-        yield scene.problem(
-            "tokens-per-step",
-            f"step {step.step} trained on {step.tokens:,} tokens, but {stated.global_batch} rows of "
-            f"{stated.row_tokens:,} tokens are {stated.tokens_per_step:,}",
-            "train on rows of the stated length, or state the length that the rows have",
-            at=step,
-        )
-        return
-
-
-def _near(value: float, stated: float) -> bool:
-    return abs(value - stated) <= _TOKEN_TOLERANCE * stated

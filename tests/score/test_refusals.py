@@ -12,8 +12,8 @@ from made_runs import EXPECTED, START_S, TIMES, TOKENS, made_run, made_steps
 from openrecipes.logs.step import StepRecord
 from openrecipes.score.expected import Expected, ExpectedArgument
 from openrecipes.score.run_evidence import Run
+from openrecipes.score.scene import ranges
 from openrecipes.score.score import score
-from openrecipes.score.step_refusals import ranges
 
 Steps = list[StepRecord]
 DUMP = {"world_size": "128", "global_batch_size": "128", "rollout_batch_size": "128", "num_rollout": "14"}

@@ -1,0 +1,92 @@
+"""What forbids a figure in what the steps did: losses that are no numbers, skipped updates, other rows than stated."""
+
+from collections.abc import Callable, Iterator
+from math import isfinite
+from typing import Final
+
+from openrecipes.logs.step import StepRecord
+from openrecipes.problems import Problem
+from openrecipes.score.scene import Scene, ranges
+
+# Token counts come back from a rate times a time, so they carry rounding; a row too few is far more than this.
+_TOKEN_TOLERANCE: Final = 1e-3
+
+
+def training_refusals(scene: Scene) -> Iterator[Problem]:
+    """Every problem of what the window's steps trained."""
+    yield from _losses(scene)
+    yield from _skipped(scene)
+    yield from _rows(scene)
+
+
+def _losses(scene: Scene) -> Iterator[Problem]:
+    """A loss or gradient norm that is no number, or is missing for some steps only (some trainers leave a NaN out)."""
+    kinds: tuple[tuple[str, str, Callable[[StepRecord], float | None]], ...] = (
+        ("loss", "loss", lambda step: step.loss),
+        ("grad-norm", "gradient norm", lambda step: step.grad_norm),
+    )
+    for rule, name, value in kinds:
+        bad = [step for step in scene.scored if (number := value(step)) is not None and not isfinite(number)]
+        if bad:
+            yield scene.problem(
+                f"{rule}-not-finite",
+                f"the {name} of step {bad[0].step} is {value(bad[0])}"
+                + (f", and of {len(bad) - 1} more" if bad[1:] else ""),
+                "find out why the run diverged; figures of a run without finite values mean nothing",
+                at=bad[0],
+            )
+    without = [step for step in scene.scored if step.loss is None]
+    if without and len(without) < len(scene.scored):
+        numbers = ranges(number for step in without if (number := scene.run.number(step)) is not None)
+        yield scene.problem(
+            "loss-absent",
+            f"step {numbers} of the window has no loss in the log, where others have one",
+            "look whether the loss was NaN there: some trainers leave it out",
+            at=without[0],
+        )
+
+
+def _skipped(scene: Scene) -> Iterator[Problem]:
+    skipped = [step for step in scene.scored if step.skipped]
+    if not skipped:
+        return
+    everything = len(skipped) == len(scene.scored)
+    count = "all steps" if everything else f"{len(skipped)} of {len(scene.scored)} steps"
+    yield scene.problem(
+        "steps-all-skipped" if everything else "steps-skipped",
+        f"{count} of the window were skipped iterations: no weight was updated",
+        "mend the loss scale or the divergence behind it",
+        at=skipped[0],
+        severity="error" if everything else "warning",
+    )
+
+
+def _rows(scene: Scene) -> Iterator[Problem]:
+    stated = scene.expected
+    for step in scene.scored:
+        if step.global_batch is not None and step.global_batch != stated.global_batch:
+            yield scene.problem(
+                "global-batch",
+                f"step {step.step} took {step.global_batch} rows, but the global batch is {stated.global_batch}",
+                "score it with the recipe that was launched",
+                at=step,
+            )
+            return
+    for step in scene.scored:
+        if step.tokens is None or _near(step.tokens, stated.tokens_per_step):
+            continue
+        # Releases before the step record held its batch count the tokens of one data-parallel rank.
+        if step.global_batch is None and stated.dp and _near(step.tokens * stated.dp, stated.tokens_per_step):
+            continue
+        yield scene.problem(
+            "tokens-per-step",
+            f"step {step.step} trained on {step.tokens:,} tokens, but {stated.global_batch} rows of "
+            f"{stated.row_tokens:,} tokens are {stated.tokens_per_step:,}",
+            "train on rows of the stated length, or state the length that the rows have",
+            at=step,
+        )
+        return
+
+
+def _near(value: float, stated: float) -> bool:
+    return abs(value - stated) <= _TOKEN_TOLERANCE * stated
