@@ -10,6 +10,7 @@ from openrecipes.render.summary import PERMUTE_FUSION, lists
 
 MODEL_ARGS: Final = "${MODEL_ARGS[@]}"
 CONVENTION: Final = "slime convention"
+INFERRED: Final = "inferred from layout.summary"
 
 
 def model_line(recipe: Recipe, model: Model) -> Line:
@@ -31,7 +32,7 @@ def performance_arguments(recipe: Recipe, model: Model) -> tuple[Argument, ...]:
     found = [Argument(flag="--moe-grouped-gemm", origin=f"{CONVENTION}: its scripts of MoE models pass it")]
     named = {setting.flag for setting in settings(recipe.arguments)}
     if "--moe-permute-fusion" in named or lists(recipe.layout.summary, PERMUTE_FUSION):
-        found.append(Argument(flag="--moe-permute-fusion", origin="inferred from layout.summary"))
+        found.append(Argument(flag="--moe-permute-fusion", origin=INFERRED))
     dispatcher = recipe.layout.dispatcher
     if dispatcher is not None:
         found.append(

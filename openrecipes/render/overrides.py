@@ -5,13 +5,15 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from openrecipes.catalog.arguments import argument_catalogue, stack_id_of
-from openrecipes.catalog.models import model
+from openrecipes.catalog.models import Model, model
 from openrecipes.problems import Place, Problem, ProblemsError, UsageError, nearest
 from openrecipes.recipe.model import Recipe
 from openrecipes.recipe.write import plain
 from openrecipes.render.command import command
 from openrecipes.render.derived import derive
 from openrecipes.render.keys import MAPPINGS, keys, not_set_by_hand, split_key
+from openrecipes.render.model_arguments import INFERRED
+from openrecipes.render.refusals import refusals
 from openrecipes.render.settings import flag_of, number
 from openrecipes.render.training_arguments import published_default
 from openrecipes.render.typed import typed
@@ -193,16 +195,22 @@ def _without_effect(overrides: Sequence[Override], recipe: Recipe, changed: Reci
     if not ours:
         return
     found = model(changed.model)
-    launched = command(changed, found).argv()
+    launched = _launched(changed, found)
     for override in ours:
         name = override.key.partition(".")[2]
         others = {key: value for key, value in (changed.arguments or {}).items() if key != name}
         original = {key: value for key, value in (recipe.arguments or {}).items() if key == name}
         without = changed.model_copy(update={"arguments": {**others, **original}})
-        if sorted(command(without, found).argv()) == sorted(launched):
+        if not refusals(without, found) and _launched(without, found) == launched:
             what = f"{override.text} changes nothing: the command is the same without it"
             mend = "leave it out; a flag with a `no` form is a key of its own, as no_rope_fusion=true"
             yield override.problem("set-no-effect", what, mend)
+
+
+def _launched(recipe: Recipe, found: Model) -> list[tuple[bool, tuple[str, ...]]]:
+    """What is launched, in no order, and whether it is inferred: to say what was inferred is an effect."""
+    arguments = command(recipe, found).arguments
+    return sorted((argument.origin.startswith(INFERRED), argument.argv) for argument in arguments)
 
 
 def _deviation(override: Override, before: Mapping[str, Any]) -> str:

@@ -213,6 +213,17 @@ def test_settings_that_leave_no_sound_recipe_are_refused(settings_: list[str], f
     assert rules(*settings_) == (ProblemsError, found)
 
 
+def test_what_was_inferred_may_be_said() -> None:
+    assert one("arguments.moe_permute_fusion=true").arguments == {"moe_permute_fusion": True}
+    assert rules("arguments.moe_permute_fusion=false", recipe=published("tp1-pp4"))[0] is UsageError
+
+
+def test_an_argument_without_which_there_is_no_command_has_an_effect() -> None:
+    others = ["layout.offload=activations", "layout.recompute=null", "env.NVTE_CPU_OFFLOAD_V1=1"]
+    recipe = overridden(published(), [*others, "arguments.offload_modules=[core_attn, attn_proj]"]).recipe
+    assert "--offload-modules core_attn attn_proj" in recipe.run
+
+
 def test_an_explicit_dp_that_fits_is_accepted() -> None:
     recipe = overridden(published(), ["layout.tp=4", "layout.dp=8"]).recipe
     assert recipe.layout.dp == 8
