@@ -71,19 +71,19 @@ class MegatronReader(Reader):
         for start, after in zip(starts, [*starts[1:], None], strict=True):
             read = fields(text, start.end(), after.start() if after else len(text), _KNOWN)
             part = _part(int(start.group(1)), start.start(), read)
-            if read.spoiled:
+            if read.spoiled or _is_cut(read):
                 broken.append(Part(kind="field", index=part.index, values={}, start=start.start(), end=read.end))
             if part.kind == "step":
                 parts.append(part)
                 may_go_on = after is None and "number of nan iterations" not in read.values
             elif after is None:
                 open_at = start.start()
-            ends_in_number = after is None and read.open_number
+            ends_in_number = after is None and bool(read.open_number)
         return Finding(
             parts=tuple(parts),
             broken=tuple(broken),
             open_at=open_at,
-            open_is_sure=open_at is not None and bool(part.values),
+            open_is_sure=open_at is not None and bool(read.values),
             may_go_on=may_go_on,
             ends_in_number=ends_in_number,
         )
@@ -122,14 +122,21 @@ class MegatronReader(Reader):
         return ()
 
 
+def _is_cut(read: Fields) -> bool:
+    """Whether the line ends inside a number: no release ends one in its time, nor, but for abridged ones, its loss."""
+    abridged = not {"learning rate", "consumed samples", "loss scale"} & set(read.values)
+    return read.open_number in _UNITS or (read.open_number in (*_LOSSES, *_RATES, "grad norm") and not abridged)
+
+
 def _part(iteration: int, start: int, read: Fields) -> Part:
     """A step where the record has a time or a loss; else a record that has only begun."""
-    told = any(name in read.values for name in (*_UNITS, *_LOSSES))
+    values = {name: value for name, value in read.values.items() if name != read.open_number or not _is_cut(read)}
+    told = any(name in values for name in (*_UNITS, *_LOSSES))
     averages = {f"{name}, running average": value for name, value in read.after_slash.items()}
     return Part(
         kind="step" if told else "begun",
         index=iteration,
-        values={**read.values, **averages},
+        values={**values, **averages},
         start=start,
         end=read.end,
     )

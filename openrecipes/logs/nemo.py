@@ -59,8 +59,8 @@ class NemoReader(Reader):
         told = {**parts[-1].values}
         if not {_TIME, _LOSS} & set(told):
             return Finding(parts=tuple(parts[:-1]), open_at=parts[-1].start, open_is_sure=bool(read.values))
-        goes_on = "consumed_samples" not in told or read.open_number or _TIME not in told
-        return Finding(parts=tuple(parts), may_go_on=goes_on, ends_in_number=read.open_number)
+        goes_on = "consumed_samples" not in told or bool(read.open_number) or _TIME not in told
+        return Finding(parts=tuple(parts), may_go_on=goes_on, ends_in_number=bool(read.open_number))
 
     def take(self, part: Part, spot: Spot) -> Iterable[StepRecord]:
         """The step of a record."""

@@ -25,14 +25,14 @@ class Fields:
     """The fields of one record: values by name, and where the last one ends.
 
     A known name is spelt as the format's reader spells it, whatever a wrap did to it. `after_slash` holds the
-    second numbers of `1460.8/1450.4`. `open_number`: the text ends in a number that nothing ends, so that the
-    next line may go on with it. `spoiled`: known names whose value something else broke.
+    second numbers of `1460.8/1450.4`. `open_number`: the name of a last number that nothing but the
+    text ends, so that the next line may go on with it. `spoiled`: known names whose value something else broke.
     """
 
     values: dict[str, float]
     after_slash: dict[str, float]
     end: int
-    open_number: bool = False
+    open_number: str = ""
     spoiled: tuple[str, ...] = ()
 
 
@@ -64,8 +64,9 @@ def fields(text: str, start: int, stop: int, known: Mapping[str, str]) -> Fields
             value = number(last.group(2)) if last else None
             if last is None or value is None or key_of(last.group(1)) not in known:
                 break
-            values.setdefault(known[key_of(last.group(1))], value)
-            open_number = not text[last.end() : stop].strip()
+            name = known[key_of(last.group(1))]
+            values.setdefault(name, value)
+            open_number = "" if text[last.end() : stop].strip() else name
             return Fields(
                 values=values, after_slash=after_slash, end=last.end(), open_number=open_number, spoiled=tuple(spoiled)
             )

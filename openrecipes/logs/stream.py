@@ -144,6 +144,14 @@ def _unreadable(part: Part, spot: Spot, text: str) -> Problem:
             what=f"the end of a record without its beginning: {excerpt}",
             mend="read the log from an earlier line; this record is not counted",
         )
+    if part.kind == "field":
+        return Problem(
+            place=Place(file=spot.file, line=spot.line, key=f"step {part.index}"),
+            rule="field-unreadable",
+            severity="warning",
+            what=f"a value of this record is cut off or overwritten: {excerpt}",
+            mend="read a copy of the log in which this line is whole; that value is not counted",
+        )
     return Problem(
         place=place,
         rule="record-unreadable",

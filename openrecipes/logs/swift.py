@@ -16,7 +16,9 @@ _TIMES = {
     "elapsed_time_per_iteration(s)": 1.0,
     "elapsed_time_per_iteration(ms)": 1e3,
 }
-_SIGN = re.compile(r"['\"](?:global_step/max_steps|train_speed\(|remaining_time|elapsed_time_per)")
+_SIGN = re.compile(
+    r"['\"](?:global_step/max_steps|train_speed\(|remaining_time|elapsed_time|memory\(GiB|learning_rate')"
+)
 
 
 class SwiftReader(Reader):
@@ -24,7 +26,14 @@ class SwiftReader(Reader):
 
     name = "swift"
     averages_over_interval = True
-    needles = (b"train_speed(", b"global_step/max_steps", b"remaining_time", b"elapsed_time_per_iteration")
+    needles = (
+        b"train_speed(",
+        b"global_step/max_steps",
+        b"remaining_time",
+        b"elapsed_time",
+        b"memory(GiB)",
+        b"learning_rate'",
+    )
     sure_needles = (b"train_speed(", b"elapsed_time_per_iteration")
 
     def __init__(self) -> None:

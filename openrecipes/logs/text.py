@@ -36,6 +36,7 @@ _PREFIXES = tuple(
         ("clock", r"\s*\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?\s"),
     )
 )
+_NUMBERED = re.compile(r"\d{1,9}:")
 _CLOCK = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[T ]{0,2}(\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?(?:(Z)|([+-])(\d\d):?(\d\d)(?!\d))?"
 )
@@ -79,6 +80,10 @@ def continuation(text: str, lead: tuple[str, ...]) -> str:
             if name == kind and (match := pattern.match(text)):
                 text = text[match.end() :]
                 break
+        else:
+            # `1: x` may be a rank's label or a line number; the next line shows that it was a number.
+            if kind == "srun" and (match := _NUMBERED.match(text)):
+                text = text[match.end() :]
     return text
 
 

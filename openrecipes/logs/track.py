@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from enum import Enum
 
 from openrecipes.logs.reader import Finding, Part, Reader, Spot
 from openrecipes.logs.segments import MAX_SEGMENT, Buffer, Segment, is_widest, segment_after, segment_at, segment_before
@@ -14,6 +15,14 @@ MAX_JOIN = 24
 _LOOK_BEHIND = 12
 _LAST_NUMBER = re.compile(r"[\d.eE+-]+\s*\Z")
 _DIGITS = re.compile(r"(?:\d|[.,]\d|[eE][+-]?\d|[+-]\d)[\d.,eE+-]*\s*")
+
+
+class Glue(Enum):
+    """How wrapped lines are joined: as they are, without the blanks around them, or with one between them."""
+
+    EXACT = "exact"
+    BARE = "bare"
+    BLANK = "blank"
 
 
 @dataclass(slots=True)
@@ -91,15 +100,17 @@ class Track:
 
     def _look_behind(self, buffer: Buffer, window: "Window", finding: Finding) -> tuple["Window", Finding]:
         """The window with the lines before it in which the record begins, or as it was."""
-        longer = window
+        segments = window.segments
         for _ in range(_LOOK_BEHIND):
-            earlier = segment_before(buffer, longer.segments[0].start, self.consumed)
+            earlier = segment_before(buffer, segments[0].start, self.consumed)
             if earlier is None:
                 break
-            longer = longer.with_earlier(earlier)
-            better = self.reader.find(longer.text)
-            if not better.fragment:
-                return (longer, better) if better.parts or better.open_at is not None else (window, finding)
+            segments = (earlier, *segments)
+            for glue in (Glue.EXACT, Glue.BLANK):
+                longer = Window.of(*segments, glue=glue)
+                better = self.reader.find(longer.text)
+                if (better.parts or better.open_at is not None) and not better.fragment:
+                    return longer, better
         return window, finding
 
     def _look_ahead(self, buffer: Buffer, window: "Window", finding: Finding) -> tuple["Window", Finding] | None:
@@ -116,7 +127,7 @@ class Track:
             own = self.reader.find(later.text)
             if (own.parts or own.open_at is not None or own.broken) and not own.fragment:
                 break
-            if latest.ends_in_number and not self._number_goes_on(buffer, longer.segments[-1], later):
+            if latest.ends_in_number and not self._number_goes_on(buffer, longer, later):
                 break
             longer, latest = self._joined(longer, later)
             if latest.open_at is not None:
@@ -129,26 +140,28 @@ class Track:
         return best or _cut(window, finding, at_end=at_end)
 
     def _joined(self, window: "Window", later: Segment) -> tuple["Window", Finding]:
-        """The window with the line after it, as it is or without blanks, whichever reads further."""
+        """The window with the line after it: as it is, without blanks, or with one, whichever reads further."""
         longer = window.with_later(later)
         finding = self.reader.find(longer.text)
-        if finding.open_at is None and not _reaches(finding, longer) and not window.stripped:
-            bare = Window.of(*longer.segments, stripped=True)
-            other = self.reader.find(bare.text)
-            if other.open_at is not None or _reaches(other, bare):
-                return bare, other
+        if finding.open_at is not None or _reaches(finding, longer):
+            return longer, finding
+        for glue in (Glue.BARE, Glue.BLANK):
+            other = Window.of(*longer.segments, glue=glue)
+            found = self.reader.find(other.text)
+            if found.open_at is not None or _reaches(found, other):
+                return other, found
         return longer, finding
 
-    def _number_goes_on(self, buffer: Buffer, segment: Segment, later: Segment) -> bool:
+    def _number_goes_on(self, buffer: Buffer, window: "Window", later: Segment) -> bool:
         """Whether a line may go on with the number that ends the one before it.
 
         A next line of digits alone counts only where something wrapped the log at the width of this line.
         """
-        text = later.text.strip()
+        text = continuation(later.text, window.lead).strip()
         digits = _DIGITS.match(text)
         if digits is None or re.compile(self.reader.separator).match(text, digits.end()):
             return True
-        return digits.end() == len(text) and is_widest(buffer, segment)
+        return digits.end() == len(text) and is_widest(buffer, window.segments[-1])
 
     def _take(self, buffer: Buffer, window: "Window", finding: Finding) -> None:
         self.joined += len(window.segments) > 1 and bool(finding.parts)
@@ -186,35 +199,29 @@ class Window:
     text: str
     lead: tuple[str, ...]
     writer: str
-    stripped: bool = False
+    glue: Glue = Glue.EXACT
 
     @classmethod
-    def of(cls, *segments: Segment, stripped: bool = False) -> "Window":
-        """Segments joined without a blank: whatever wrapped them may have cut inside a word or a number.
-
-        `stripped`: without the blanks around the lines too, for what indents the lines that it wraps.
-        """
+    def of(cls, *segments: Segment, glue: Glue = Glue.EXACT) -> "Window":
+        """Segments joined as `glue` says. Whatever wrapped them may have cut inside a word or a number."""
         lead, writer, _ = split_prefix(segments[0].text)
-        text = segments[0].text.rstrip(" \t") if stripped and len(segments) > 1 else segments[0].text
+        bare = glue is not Glue.EXACT and len(segments) > 1
+        text = segments[0].text.rstrip(" \t") if bare else segments[0].text
         offsets = [0]
         for segment in segments[1:]:
             offsets.append(len(text))
             later = continuation(segment.text, lead)
-            text += later.strip(" \t") if stripped else later
-        return cls(segments, tuple(offsets), text, lead, writer, stripped)
+            text += (" " if glue is Glue.BLANK else "") + (later.strip(" \t") if bare else later)
+        return cls(segments, tuple(offsets), text, lead, writer, glue)
 
     @property
     def has_own_prefix(self) -> bool:
         """Whether the first line begins as a program's own line does, so that no record can reach into it."""
-        return "clock" in self.lead or "ray" in self.lead
+        return "clock" in self.lead
 
     def with_later(self, segment: Segment) -> "Window":
         """This window and the line after it."""
-        return Window.of(*self.segments, segment, stripped=self.stripped)
-
-    def with_earlier(self, segment: Segment) -> "Window":
-        """The line before this window, and the window."""
-        return Window.of(segment, *self.segments, stripped=self.stripped)
+        return Window.of(*self.segments, segment, glue=self.glue)
 
     def spot(self, buffer: Buffer, file: str, start: int) -> Spot:
         """Where the record that begins at an offset of the text stands."""
