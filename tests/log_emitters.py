@@ -18,7 +18,8 @@ def _loss(i: int) -> float:
 
 def _slime(i: int) -> list[str]:
     return [
-        f"[2026-10-11 10:{i:02}:20] model.py:909 - step {i}: {{'train/loss': {_loss(i)}, 'train/grad_norm': {2 + i / 4}, "
+        f"[2026-10-11 10:{i:02}:20] model.py:909 - step {i}: {{'train/loss': {_loss(i)}, "
+        f"'train/grad_norm': {2 + i / 4}, "
         f"'train/lr-pg_0': 9.087e-06, 'train/global_batch_size': 128, 'train/step': {i}}}",
         f"[2026-10-11 10:{i:02}:20] train_metric_utils.py:50 - perf {i}: {{'perf/train_wait_time': 0.25, "
         f"'perf/actor_train_time': 14.25, 'perf/train_time': {_seconds(i) - 0.25}, 'perf/step_time': {_seconds(i)}}}",
@@ -43,7 +44,8 @@ def _megatron(i: int) -> list[str]:
 
 def _megatron_2022(i: int) -> list[str]:
     return [
-        f" iteration {i + 1:8d}/  115311 | consumed samples: {2048 * (i + 1):12d} | consumed tokens: {4194304 * (i + 1):12d} | "
+        f" iteration {i + 1:8d}/  115311 | consumed samples: {2048 * (i + 1):12d} | "
+        f"consumed tokens: {4194304 * (i + 1):12d} | "
         f"elapsed time per iteration (s): {_seconds(i):.3f} | learning rate: 4.475E-05 | global batch size:  2048 | "
         f"lm loss: {_loss(i):.6E} | grad norm: 0.150 | num zeros: 0.0 | number of skipped iterations:   0 | "
         "number of nan iterations:   0 | samples per second: 19.474 | TFLOPs: 149.10 |",

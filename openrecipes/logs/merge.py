@@ -31,7 +31,8 @@ def merged(files: Iterable[Sequence[StepRecord]], arguments: Mapping[str, str], 
     for attempt in attempts:
         problems.extend(_gaps(attempt))
         problems.extend(_clock(attempt))
-    return tuple(step for attempt in attempts for step in attempt), tuple(problems)
+    steps = tuple(step for attempt in attempts for step in attempt)
+    return steps, (*problems, *_unsaid(steps))
 
 
 def _forward(file: Sequence[StepRecord], problems: list[Problem]) -> Sequence[StepRecord]:
@@ -118,6 +119,32 @@ def _restarted(step: StepRecord, last: int) -> Problem:
         what=f"step {step.step} after step {last}: a second run, or a restart that repeats steps",
         mend="score one attempt alone: cut the log before this line, or give one file a run",
     )
+
+
+def _unsaid(steps: Sequence[StepRecord]) -> Iterator[Problem]:
+    """Records without a number, and a log that never tells a step time."""
+    unnumbered = [step for step in steps if step.step is None]
+    if unnumbered:
+        first = unnumbered[0]
+        yield Problem(
+            place=Place(file=first.file, line=first.line),
+            rule="steps-unnumbered",
+            severity="warning",
+            what=f"{_records(len(unnumbered))} no exact step number; only their order is known",
+            mend="read a log in which every record has its number",
+        )
+    if steps and all(step.step_time_s is None for step in steps):
+        yield Problem(
+            place=Place(file=steps[0].file, line=steps[0].line),
+            rule="step-times-missing",
+            severity="warning",
+            what=f"{_records(len(steps))} no step time; a rate or an average is none",
+            mend="read the log of the process that prints step times",
+        )
+
+
+def _records(count: int) -> str:
+    return "1 record has" if count == 1 else f"{count} records have"
 
 
 def _gaps(steps: Sequence[StepRecord]) -> Iterator[Problem]:

@@ -65,7 +65,8 @@ def _lines(count: int) -> list[bytes]:
         lines.append(
             f"[2026-10-11 10:{step:02}:20] train_metric_utils.py:50 - perf {step}: {{"
             f"'perf/train_wait_time': {step / 8 + 0.25}, 'perf/actor_train_time': 14.25, 'perf/train_time': 14.5, "
-            f"'perf/actor_train_tok_per_s': {1048576 / 14.25}, 'perf/step_time': {14.75 + step / 8}, 'perf/wait_time_ratio': 0.027}}"
+            f"'perf/actor_train_tok_per_s': {1048576 / 14.25}, 'perf/step_time': {14.75 + step / 8}, "
+            "'perf/wait_time_ratio': 0.027}"
         )
     return [line.encode() for line in lines]
 
