@@ -209,6 +209,18 @@ MUTATIONS.add(
 MUTATIONS.add(
     "figure-window-rule", "result.window", fields({"result.window": [5, 13], "result.window_tokens": 9 * 128 * 8192})
 )
+MUTATIONS.add(
+    "figure-window-rule", "result.rule", fields({"result.rule": "skip-quater/1"}), name="a rule that nobody knows"
+)
+MUTATIONS.add(
+    "figure-window-rule",
+    "result.window",
+    fields({"result.rule": "last-10/1", "result.window": [3, 12]}),
+    name="another rule",
+)
+MUTATIONS.add(
+    "figure-window-rule", "result.window", fields({"result.rule": "window 3:12"}), name="another explicit window"
+)
 MUTATIONS.add("figure-window-tokens", "result.window_tokens", fields({"result.window_tokens": 10485761}))
 MUTATIONS.add("figure-usd", "result.usd_per_million_tokens", fields({"result.usd_per_million_tokens": 4.04}))
 MUTATIONS.add("figure-usd-price", "result.usd_per_million_tokens", fields({"gpu.instance": None}))

@@ -10,7 +10,8 @@ from openrecipes.figures.cost import usd_per_million_tokens
 from openrecipes.figures.gpu_hours import window_gpu_hours
 from openrecipes.figures.mfu import mfu
 from openrecipes.figures.throughput import window_tokens
-from openrecipes.figures.window import SKIP_QUARTER, skip_quarter
+from openrecipes.figures.window import DEFAULT_RULE, RULES, explicit_rule, rule_of, skip_quarter
+from openrecipes.problems import nearest
 
 # tokens_per_s_per_gpu is stored to two decimals; figures derived from it may lie half a digit to each side.
 _HALF_A_DIGIT = 0.005
@@ -32,20 +33,33 @@ def window(subject: Subject) -> Iterator[Finding]:
     yield Finding(key="result.window", what=what, mend=_window_mend(steps))
 
 
-@rule("figure-window-rule", Section.FIGURES, "the window is the one that the rule skip-quarter/1 gives.")
+@rule("figure-window-rule", Section.FIGURES, "the window is what its rule gives: skip-quarter/1, or result.rule.")
 def window_rule(subject: Subject) -> Iterator[Finding]:
-    """Another window than the published rule's, without naming another rule."""
+    """A window that the rule does not give, or a rule that nobody knows."""
     result = subject.recipe.result
-    (first, last), steps = result.window, result.steps_per_run
-    inside = 0 < first <= last < steps
-    if not inside or result.rule not in (None, SKIP_QUARTER) or (first, last) == skip_quarter(steps):
+    (first, last), steps, name = result.window, result.steps_per_run, result.rule or DEFAULT_RULE
+    if not 0 < first <= last < steps or name == explicit_rule((first, last)):
         return
-    a, b = skip_quarter(steps)
-    yield Finding(
-        key="result.window",
-        what=f"{first}..{last}, but {SKIP_QUARTER} gives {a}..{b} for {steps} steps",
-        mend=_window_mend(steps) + "; a window by another rule names it in result.rule",
-    )
+    if name not in RULES and not name.startswith("window "):
+        close = nearest(name, RULES)
+        yield Finding(
+            key="result.rule",
+            what=f"{name} is no window rule",
+            mend=f"write {close}" if close else f"write one of {', '.join(RULES)}, or window {first}:{last}",
+        )
+        return
+    try:
+        given = RULES[name](steps) if name in RULES else None
+    except ValueError:
+        given = None
+    if given != (first, last):
+        gives = f"gives {given[0]}..{given[1]} for {steps} steps" if given else "is not that"
+        yield Finding(
+            key="result.window",
+            what=f"{first}..{last}, but {name} {gives}",
+            mend=(f"set result.window to [{given[0]}, {given[1]}], or " if given else "")
+            + f"set result.rule to {rule_of((first, last), steps)}",
+        )
 
 
 def _window_mend(steps: int) -> str:
