@@ -34,6 +34,7 @@ def run(
         bool, typer.Option("--allow-shell-env", help="Let commands in the recipe's environment run.")
     ] = False,
     write: Annotated[bool, typer.Option("--write", help="Write the result into the recipe's file too.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before a costly run.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print run directory and result as one JSON document.")] = False,
 ) -> None:
     """Run a recipe: check, build its rows, render, launch, follow, score, and write the result into a copy of it.
@@ -51,6 +52,7 @@ def run(
             sft_data=sft_data,
             allow_shell_env=allow_shell_env,
             write=write,
+            agrees_to_cost=yes,
         )
     )
     card = ran.card

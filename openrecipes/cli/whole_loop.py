@@ -5,6 +5,7 @@ from pathlib import Path
 
 from openrecipes.check.report import check_recipe
 from openrecipes.cli import output
+from openrecipes.cli.ask_cost import ask_cost
 from openrecipes.cli.run_progress import run_progress
 from openrecipes.cli.run_rows import built_rows, given_rows, refuse_far_source
 from openrecipes.problems import Problem, ProblemsError, errors_in
@@ -40,6 +41,7 @@ class Asked:
     sft_data: Path | None
     allow_shell_env: bool
     write: bool
+    agrees_to_cost: bool
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -76,6 +78,7 @@ def whole_loop(asked: Asked) -> Ran:
         refusals=lambda launch: machine_refusals(launch, this_machine()),
     )
     output.problems(ready.warnings)
+    ask_cost(asked.recipe, agreed=asked.agrees_to_cost)
     rows = _rows_before(asked, ready)
     book = open_book(_directory(asked), ready, asked.recipe, asked.settings)
     output.say(f"run directory: {book.run.root}")

@@ -101,6 +101,19 @@ def test_the_launched_bytes_are_the_recorded_ones_and_the_recipe_is_kept_as_it_w
     assert "\x1b" not in done.stdout + done.stderr
 
 
+def test_what_render_shows_is_what_run_launches(place: Place) -> None:
+    assert place.run().returncode == 0
+    words = ["render", str(place.folder / "recipes/qwen3.5-moe-mini/cpu/tests-dp2.yaml"), "--json"]
+    given = ["--cluster", str(place.cluster), "--sft-data", str(place.rows)]
+    command = [*CALL[:-1], *words, *given]
+    shown = json.loads(subprocess.run(command, capture_output=True, check=True, cwd=place.folder).stdout)
+    run = open_run_directory(place.run_dir)
+    assert shown["render_sha256"] == run.record().render_sha256
+    assert [file["text"].encode() for file in shown["files"]] == [
+        (run.rendered / file["path"]).read_bytes() for file in shown["files"]
+    ]
+
+
 def test_write_puts_the_result_into_the_recipes_own_file(place: Place) -> None:
     recipe = place.folder / "recipes/qwen3.5-moe-mini/cpu/tests-dp2.yaml"
     assert place.run("--write").returncode == 0
