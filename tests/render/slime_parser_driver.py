@@ -2,7 +2,7 @@
 
 Reads a JSON list of {"argv": [...], "env": {...}} from stdin, writes a JSON list of
 {"unknown": [...], "error": null | "...", "resolved": {...}} to stdout. Needs $SLIME_DIR, $MEGATRON_DIR (patched),
-and torch, transformers and the other imports of slime's argument module.
+and torch and transformers.
 """
 
 import argparse
@@ -14,25 +14,56 @@ import multiprocessing
 import os
 import sys
 from contextlib import redirect_stdout
-from types import SimpleNamespace
-from unittest.mock import MagicMock
+from types import ModuleType, SimpleNamespace
 
 # slime reads these with a parser of its own, before the one whose leftovers count.
 READ_BEFORE = {"--debug-train-only", "--debug-rollout-only", "--load-debug-rollout-data", "--train-backend"}
 
 
-class Mocked(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Stands in for what the argument module imports and parsing never uses."""
+# What slime's argument module imports and parsing never uses; replaced where it is not installed.
+UNUSED = ["PIL", "einops", "httpx", "omegaconf", "ray", "requests", "sglang", "sglang_router", "six", "triton", "wandb"]
+
+
+class Anything(type):
+    """The type of stand-in classes: every attribute is another one."""
+
+    def __getattr__(cls, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return stand_in(name)
+
+
+def stand_in(name):
+    """A class that takes any arguments; its objects give back what they are called with, as decorators do."""
+    called = {
+        "__init__": lambda self, *args, **kwargs: None,
+        "__call__": lambda self, *args, **kwargs: (*args, None)[0],
+    }
+    return Anything(name, (), called)
+
+
+class StandIn(ModuleType):
+    """A module in which every name is a class."""
+
+    __path__ = ()
+    __version__ = "0"
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return stand_in(name)
+
+
+class StandIns(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds a stand-in for an unused module, and for whatever is below it."""
 
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in ("ray", "sglang", "sglang_router", "wandb"):
+        if name.partition(".")[0] in UNUSED:
             return importlib.machinery.ModuleSpec(name, self, is_package=True)
         return None
 
     def create_module(self, spec):
-        module = MagicMock()
-        module.__spec__, module.__path__, module.__name__ = spec, [], spec.name
-        return module
+        return StandIn(spec.name)
 
     def exec_module(self, module):
         pass
@@ -82,7 +113,7 @@ def plain(value):
 def main():
     cases = json.load(sys.stdin)
     sys.path[:0] = [os.environ["SLIME_DIR"], os.environ["MEGATRON_DIR"]]
-    sys.meta_path.insert(0, Mocked())
+    sys.meta_path.append(StandIns())
     with redirect_stdout(sys.stderr):
         import torch
 
