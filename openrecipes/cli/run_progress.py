@@ -37,7 +37,7 @@ def run_progress() -> Iterator[Callable[[Progress], None]]:
 
 
 def progress_line(look: Progress) -> str:
-    """`training  step 5 of 14  loss 1.213  1.42 s a step  12.8 s left  21.3 s so far`."""
+    """`training  step 5 of 14  loss 1.213  1.42 s a step  12.8 s left, 21.3 s so far`."""
     parts = [_WORDS[look.stage]]
     if look.steps_done:
         parts.append(f"step {look.steps_done} of {look.steps_wanted}")
@@ -46,9 +46,8 @@ def progress_line(look: Progress) -> str:
     if look.last is not None and look.last.step_time_s is not None:
         parts.append(f"{units.seconds(look.last.step_time_s)} a step")
     if look.left_s and look.stage == "training":
-        parts.append(f"about {units.seconds(look.left_s)} left")
-    parts.append(f"{units.seconds(look.elapsed_s)} so far")
-    return "  ".join(parts)
+        parts.append(f"{units.seconds(look.left_s)} left")
+    return "  ".join(parts) + f", {units.seconds(look.elapsed_s)} so far"
 
 
 class _Lines:

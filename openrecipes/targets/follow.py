@@ -10,6 +10,7 @@ from typing import Literal
 from openrecipes.logs.follow import LogFollower
 from openrecipes.logs.step import StepRecord
 from openrecipes.runs.directory import RunDirectory
+from openrecipes.targets.own_processes import kill_own_processes
 from openrecipes.targets.stop import StopRequest, stop
 
 Stage = Literal["starting", "loading", "training", "ended"]
@@ -54,6 +55,8 @@ def follow(
             yield watch.ended(script.returncode, was_stopped=True)
             return
         if status is not None:
+            # Nothing, unless the script was killed: then what it started is still there.
+            kill_own_processes(run.root)
             yield watch.ended(status, was_stopped=False)
             return
         yield watch.look()

@@ -219,3 +219,14 @@ def test_a_signal_while_following_ends_the_run(stage):
     assert last.was_stopped
     assert run.job().signal == "TERM"
     assert own_processes(run.root) == ()
+
+
+def test_a_killed_script_leaves_no_trainer_behind_and_a_job_without_end(stage):
+    rendered, run = stage.placed(stage.launch(env={"PLAY": "hang"}))
+    script = submit(rendered, run)
+    wait_until((run.root / "seen.json").exists)
+    script.kill()
+    *_, last = follow(script, run, steps_wanted=14, request=StopRequest(), poll_s=0.02)
+    assert (last.stage, last.exit_status) == ("ended", -signal.SIGKILL)
+    assert not run.job().has_ended
+    assert own_processes(run.root) == ()
