@@ -271,6 +271,16 @@ def test_a_cluster_profiles_changes_carry_its_name_and_may_say_what_is() -> None
     assert found.origins["arguments.attention_backend"] == "cluster profile p5en arguments.attention_backend"
 
 
+def test_the_callers_change_wins_over_the_profiles() -> None:
+    changes = [
+        Override(key="arguments.lr", text="0.002", source="cluster profile p5en"),
+        Override(key="arguments.lr", text="0.003"),
+    ]
+    found = with_overrides(published(), changes)
+    assert found.recipe.arguments == {"lr": 0.003}
+    assert found.deviations == ("arguments.lr=0.003 (--set; published default 1e-5)",)
+
+
 def test_the_recipes_spelling_of_an_argument_is_kept() -> None:
     recipe = changed(published(), {"arguments": {"min_lr": 1e-7}})
     assert one("arguments.min-lr=1e-8", recipe).arguments == {"min_lr": 1e-8}
