@@ -87,7 +87,7 @@ class _Build:
         self._source = source
         self._settings = settings
         self._tokenizer = tokenizer
-        self._packer = Packer(rows=settings.rows, row_tokens=settings.row_tokens, eos_id=tokenizer.eos_id)
+        self._packer = Packer(rows=settings.rows, row_tokens=settings.row_tokens)
         self._hash = RowsHash(settings.row_tokens)
         self._tally = Tally(source.place)
         self._supervised = 0
@@ -99,22 +99,23 @@ class _Build:
         with Workers(self._settings.tokenizer, count=self._worker_count()) as workers:
             done = 0
             while self._packer.rows_missing and done < len(order):
-                window = order[done : done + self._window(done)]
-                outcomes = workers.outcomes(_batches(self._source.fetch(window)))
-                for index, outcome in zip(window.tolist(), outcomes, strict=True):
-                    self._tally.add(index, outcome)
-                    if outcome.tokens is not None:
-                        yield from self._counted(*self._packer.add(outcome.tokens))
+                window = order[done : done + self._window(done)].tolist()
+                batches = _batches(self._source.fetch(np.asarray(window)))
+                for batch in workers.encoded(batches):
+                    yield from self._counted(*self._packer.add(batch.ids, batch.mask))
+                    used = self._packer.conversations_used(batch.lengths)
+                    self._tally.add(batch, window[:used])
                     if not self._packer.rows_missing:
                         return
-                done += len(window)
+                    del window[:used]
+                    done += used
 
     def _counted(
         self, ids: NDArray[np.int32], masks: NDArray[np.uint8]
     ) -> Iterator[tuple[NDArray[np.int32], NDArray[np.uint8]]]:
+        self._supervised += int(masks.sum())
         for row, mask in zip(ids, masks, strict=True):
             self._hash.add(row, mask)
-            self._supervised += int(mask.sum())
             self.rows_made += 1
             yield row, mask
 

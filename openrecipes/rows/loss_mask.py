@@ -70,7 +70,7 @@ def mask_of_offsets(offsets: Sequence[Span], spans: Iterable[Span], characters: 
 
 def _holds_end(value: Any) -> bool:
     """Whether `<|im_end|>` stands in any text of an assistant message, tool calls included."""
-    if isinstance(value, str):
+    if type(value) is str:
         return END in value
     if isinstance(value, dict):
         return any(_holds_end(item) for pair in value.items() for item in pair)

@@ -35,7 +35,7 @@ class RowsWriter:
 
     def __init__(self, file: IO[bytes]) -> None:
         self._writer = pq.ParquetWriter(
-            file, SCHEMA, version="2.6", compression="zstd", compression_level=9, use_dictionary=False,
+            file, SCHEMA, version="2.6", compression="zstd", compression_level=5, use_dictionary=False,
             write_statistics=False, data_page_version="1.0", store_schema=True,
         )  # fmt: skip
         self._held: list[tuple[NDArray[np.int32], NDArray[np.uint8]]] = []

@@ -13,10 +13,9 @@ Unicode normalisation (NFC) does not reach across a cut either: whitespace neith
 """
 
 import re
-from collections.abc import Callable
-
-import numpy as np
-from numpy.typing import NDArray
+import sys
+from array import array
+from collections.abc import Callable, Iterable
 
 # Unicode's White_Space, as the tokenizers' \s. Python's own \s takes U+001C to U+001F too.
 _BREAK = "\\r\\n"
@@ -47,24 +46,30 @@ def pretokens(text: str) -> list[str]:
     return _PRETOKENS.findall(text)
 
 
+def stored_ids(ids: Iterable[int]) -> bytes:
+    """Token ids as int32 little endian."""
+    stored = array("i", ids)
+    assert stored.itemsize == 4, "a C int has 32 bits wherever Python runs"
+    if sys.byteorder == "big":
+        stored.byteswap()
+    return stored.tobytes()
+
+
 class PretokenCache(dict[str, bytes]):
-    """Token ids (int32, little endian) of pieces already seen; at most some 100 MB."""
+    """Stored ids of pieces already seen; at most some 100 MB."""
 
     def __init__(self, encode: Callable[[str], list[int]]) -> None:
         super().__init__()
         self._encode = encode
 
     def __missing__(self, piece: str) -> bytes:
-        ids = np.asarray(self._encode(piece), dtype="<i4").tobytes()
+        ids = stored_ids(self._encode(piece))
         if len(piece) <= _MAX_KEPT_CHARACTERS and len(self) < _MAX_KEPT_PRETOKENS:
             self[piece] = ids
         return ids
 
     def encode(self, text: str) -> bytes:
-        """Token ids of a text without special tokens, as int32 little endian."""
+        """Stored ids of a text without special tokens."""
+        if len(text) <= _MAX_KEPT_CHARACTERS and text in self:
+            return self[text]
         return b"".join(map(self.__getitem__, _PRETOKENS.findall(text)))
-
-
-def ids_array(ids: bytes) -> NDArray[np.int32]:
-    """Token ids as an array, from their stored form."""
-    return np.frombuffer(ids, dtype="<i4")

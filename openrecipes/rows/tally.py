@@ -1,15 +1,15 @@
 """The counts of a build, conversation by conversation, as the manifest has them."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from openrecipes.rows.conversations import SkipReason
 from openrecipes.rows.manifest import ConversationCounts, Share
-from openrecipes.rows.workers import Outcome
+from openrecipes.rows.workers import EncodedBatch
 
 
 class Tally:
-    """Counts what became of the conversations; the same whatever the number of workers."""
+    """Counts what became of the conversations; the same whatever the number of workers and the batches."""
 
     def __init__(self, place: Callable[[int], str]) -> None:
         self._place = place
@@ -24,26 +24,26 @@ class Tally:
         self._loss_switches = 0
         self.tokens = 0
 
-    def add(self, index: int, outcome: Outcome) -> None:
-        """Count the conversation at a source index."""
-        self._read += 1
-        if outcome.tokens is None:
-            assert outcome.skipped is not None, "an outcome has tokens or a reason"
-            self._skipped[outcome.skipped] += 1
-            if outcome.skipped not in self._first_skipped:
-                self._first_skipped[outcome.skipped] = self._place(index)
-            return
-        count = len(outcome.tokens.ids)
-        self.tokens += count
-        self._longest = max(self._longest, count)
-        self._loss_switches += outcome.loss_switches
-        if outcome.source is not None:
-            self._conversations[outcome.source] += 1
-            self._tokens[outcome.source] += count
-        if outcome.id is not None:
-            seen = hash(outcome.id)
-            self._duplicates += seen in self._ids
-            self._ids.add(seen)
+    def add(self, batch: EncodedBatch, indices: Sequence[int]) -> None:
+        """Count the batch's records at these source indices; those behind them were not needed."""
+        self._read += len(indices)
+        for place, reason in batch.skipped.items():
+            if place < len(indices):
+                self._skipped[reason] += 1
+                if reason not in self._first_skipped:
+                    self._first_skipped[reason] = self._place(indices[place])
+        lengths = [length for length in batch.lengths[: len(indices)] if length >= 0]
+        self.tokens += sum(lengths)
+        self._longest = max(self._longest, *lengths, 0)
+        self._loss_switches += sum(batch.loss_switches[: len(lengths)])
+        for source, length in zip(batch.sources, lengths, strict=False):
+            if source is not None:
+                self._conversations[source] += 1
+                self._tokens[source] += length
+        ids = [known for known in batch.id_hashes[: len(lengths)] if known is not None]
+        before = len(self._ids)
+        self._ids.update(ids)
+        self._duplicates += len(ids) - (len(self._ids) - before)
 
     def counts(self, available: int) -> ConversationCounts:
         """The counts so far, in the manifest's form."""

@@ -1,5 +1,6 @@
 """Records to tokens on several processes, in order. One process does it itself, without starting another."""
 
+import hashlib
 import json
 import os
 import signal
@@ -13,37 +14,79 @@ from types import TracebackType
 from typing import Self
 
 from openrecipes.rows.conversations import Skipped, SkipReason, conversation
-from openrecipes.rows.encode import ConversationEncoder, Tokens
+from openrecipes.rows.encode import ConversationEncoder
 from openrecipes.rows.tokenizer import read_tokenizer
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Outcome:
-    """What became of one record: tokens, or the reason why it was skipped."""
+class EncodedBatch:
+    """What became of a batch of records, in order.
 
-    tokens: Tokens | None = None
-    skipped: SkipReason | None = None
-    source: str | None = None
-    id: str | None = None
-    loss_switches: int = 0
+    `ids` (int32 little endian) and `mask` (one byte a token) hold the conversations one after the other, each
+    behind an EOS. `lengths` holds a conversation's tokens without it, or -1 for a record that was skipped, for
+    which `skipped` has the reason by its place in the batch. `sources`, `id_hashes` and `loss_switches` are of
+    the conversations that were not skipped, in order.
+    """
+
+    ids: bytes
+    mask: bytes
+    lengths: tuple[int, ...]
+    skipped: dict[int, SkipReason]
+    sources: tuple[str | None, ...]
+    id_hashes: tuple[int | None, ...]
+    loss_switches: tuple[int, ...]
 
 
-def outcome(encoder: ConversationEncoder, record: bytes) -> Outcome:
-    """What becomes of one record in JSON; nothing in it raises."""
-    try:
-        try:
-            parsed = json.loads(record)
-        except (ValueError, RecursionError):
-            raise Skipped(SkipReason.NOT_JSON) from None
-        found = conversation(parsed)
-        return Outcome(
-            tokens=encoder.tokens(found),
-            source=found.source,
-            id=found.id,
-            loss_switches=sum("loss" in message for message in found.messages),
+class BatchEncoder:
+    """Encodes batches with one tokenizer."""
+
+    def __init__(self, tokenizer: str) -> None:
+        found = read_tokenizer(tokenizer)
+        self._encoder = ConversationEncoder(found, found.chat_template())
+        self._eos = found.eos_id.to_bytes(4, "little")
+
+    def encoded(self, records: Sequence[bytes]) -> EncodedBatch:
+        """What becomes of records in JSON; nothing in them raises."""
+        ids: list[bytes] = []
+        masks: list[bytes] = []
+        lengths: list[int] = []
+        skipped: dict[int, SkipReason] = {}
+        about: list[tuple[str | None, int | None, int]] = []
+        for place, record in enumerate(records):
+            try:
+                found = conversation(_parsed(record))
+                tokens = self._encoder.tokens(found)
+            except Skipped as verdict:
+                skipped[place] = verdict.reason
+                lengths.append(-1)
+                continue
+            ids += self._eos, tokens.ids
+            masks += b"\0", tokens.mask
+            lengths.append(len(tokens))
+            switches = sum("loss" in message for message in found.messages)
+            about.append((found.source, None if found.id is None else _hash(found.id), switches))
+        sources, id_hashes, loss_switches = zip(*about, strict=True) if about else ((), (), ())
+        return EncodedBatch(
+            ids=b"".join(ids),
+            mask=b"".join(masks),
+            lengths=tuple(lengths),
+            skipped=skipped,
+            sources=sources,
+            id_hashes=id_hashes,
+            loss_switches=loss_switches,
         )
-    except Skipped as skipped:
-        return Outcome(skipped=skipped.reason)
+
+
+def _hash(text: str) -> int:
+    """A hash that is the same in every process, unlike Python's own."""
+    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+
+
+def _parsed(record: bytes) -> object:
+    try:
+        return json.loads(record)
+    except (ValueError, RecursionError):
+        raise Skipped(SkipReason.NOT_JSON) from None
 
 
 class Workers:
@@ -53,7 +96,7 @@ class Workers:
         self._tokenizer = tokenizer
         self._count = count
         self._pool: ProcessPoolExecutor | None = None
-        self._encoder: ConversationEncoder | None = None
+        self._encoder: BatchEncoder | None = None
 
     def __enter__(self) -> Self:
         if self._count > 1:
@@ -62,7 +105,7 @@ class Workers:
                 self._count, mp_context=get_context("spawn"), initializer=_start, initargs=(self._tokenizer,)
             )
         else:
-            self._encoder = _encoder(self._tokenizer)
+            self._encoder = BatchEncoder(self._tokenizer)
         return self
 
     def __exit__(
@@ -71,25 +114,20 @@ class Workers:
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
 
-    def outcomes(self, batches: Iterable[Sequence[bytes]]) -> Iterator[Outcome]:
-        """What became of each record, in order; no more than a few batches ahead of what is asked for."""
+    def encoded(self, batches: Iterable[Sequence[bytes]]) -> Iterator[EncodedBatch]:
+        """What became of each batch, in order; no more than a few are worked on ahead of what is asked for."""
         if self._encoder is not None:
-            for batch in batches:
-                for record in batch:
-                    yield outcome(self._encoder, record)
-        else:
-            yield from self._from_pool(batches)
-
-    def _from_pool(self, batches: Iterable[Sequence[bytes]]) -> Iterator[Outcome]:
+            yield from map(self._encoder.encoded, batches)
+            return
         assert self._pool is not None, "workers are used inside their with block"
-        pending: deque[Future[list[Outcome]]] = deque()
+        pending: deque[Future[EncodedBatch]] = deque()
         try:
             for batch in batches:
-                pending.append(self._pool.submit(_encode, list(batch)))
+                pending.append(self._pool.submit(_encoded, list(batch)))
                 if len(pending) > 2 * self._count:
-                    yield from pending.popleft().result()
+                    yield pending.popleft().result()
             while pending:
-                yield from pending.popleft().result()
+                yield pending.popleft().result()
         finally:
             for future in pending:
                 future.cancel()
@@ -100,15 +138,15 @@ def available_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-_worker_encoder: ConversationEncoder | None = None
+_encoder_here: BatchEncoder | None = None
 
 
 def _start(tokenizer: str) -> None:
     """Prepares a worker: the parent alone answers Ctrl-C, and a worker whose parent is gone goes too."""
-    global _worker_encoder  # noqa: PLW0603  (one worker, one encoder)
+    global _encoder_here  # noqa: PLW0603  (one worker, one encoder)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    _worker_encoder = _encoder(tokenizer)
+    _encoder_here = BatchEncoder(tokenizer)
 
 
 def _end_with_parent() -> None:
@@ -118,11 +156,6 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _encode(batch: list[bytes]) -> list[Outcome]:
-    assert _worker_encoder is not None, "a worker is prepared before its first batch"
-    return [outcome(_worker_encoder, record) for record in batch]
-
-
-def _encoder(name: str) -> ConversationEncoder:
-    tokenizer = read_tokenizer(name)
-    return ConversationEncoder(tokenizer, tokenizer.chat_template())
+def _encoded(batch: list[bytes]) -> EncodedBatch:
+    assert _encoder_here is not None, "a worker is prepared before its first batch"
+    return _encoder_here.encoded(batch)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 from conversation_strategies import messages_with_markup
 from hypothesis import given, settings
@@ -67,7 +68,7 @@ def test_the_supervised_text_of_known_conversations(name: str, embedded: Tokeniz
     messages, expected = TABLE[name]
     tokens = ConversationEncoder(embedded, embedded.chat_template()).tokens(conversation({"messages": messages}))
     runs: list[list[int]] = []
-    for index, (token, masked) in enumerate(zip(tokens.ids.tolist(), tokens.mask.tolist(), strict=True)):
+    for index, (token, masked) in enumerate(zip(np.frombuffer(tokens.ids, "<i4").tolist(), tokens.mask, strict=True)):
         if masked:
             if not index or not tokens.mask[index - 1]:
                 runs.append([])

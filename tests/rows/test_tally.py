@@ -1,35 +1,44 @@
 """The manifest's counts of conversations."""
 
-import numpy as np
-
 from openrecipes.rows.conversations import SkipReason
-from openrecipes.rows.encode import Tokens
 from openrecipes.rows.tally import Tally
-from openrecipes.rows.workers import Outcome
+from openrecipes.rows.workers import EncodedBatch
 
-
-def of(tokens: int, **more: object) -> Outcome:
-    return Outcome(tokens=Tokens(ids=np.zeros(tokens, "<i4"), mask=np.ones(tokens, np.uint8)), **more)  # type: ignore[arg-type]
+BATCH = EncodedBatch(
+    ids=b"",
+    mask=b"",
+    lengths=(10, -1, 30, -1, -1, 5, 6),
+    skipped={1: SkipReason.NO_USER, 3: SkipReason.NO_USER, 4: SkipReason.NOT_JSON},
+    sources=("a", "a", "b", None),
+    id_hashes=(1, 1, 2, None),
+    loss_switches=(0, 2, 0, 0),
+)
+INDICES = [7, 3, 1, 9, 2, 4, 5]
 
 
 def test_every_conversation_is_counted_where_it_belongs() -> None:
     tally = Tally(lambda index: f"line {index}")
-    for index, outcome in (
-        (7, of(10, source="a", id="x")),
-        (3, Outcome(skipped=SkipReason.NO_USER)),
-        (1, of(30, source="a", id="x", loss_switches=2)),
-        (9, Outcome(skipped=SkipReason.NO_USER)),
-        (2, Outcome(skipped=SkipReason.NOT_JSON)),
-        (4, of(5, source="b", id="y")),
-        (5, of(6)),
-    ):
-        tally.add(index, outcome)
+    tally.add(BATCH, INDICES)
     counts = tally.counts(20)
     assert (counts.available, counts.read, counts.used, counts.longest_tokens) == (20, 7, 4, 30)
     assert counts.skipped == {"no-user": 2, "not-json": 1}
     assert counts.first_skipped == {"no-user": "line 3", "not-json": "line 2"}
-    assert {name: (share.conversations, share.tokens) for name, share in counts.shares.items()} == {
-        "a": (2, 40),
-        "b": (1, 5),
-    }
+    shares = {name: (share.conversations, share.tokens) for name, share in counts.shares.items()}
+    assert shares == {"a": (2, 40), "b": (1, 5)}
     assert (counts.duplicate_ids, counts.loss_switches_ignored, tally.tokens) == (1, 2, 51)
+
+
+def test_what_was_not_needed_is_not_counted() -> None:
+    tally = Tally(str)
+    tally.add(BATCH, INDICES[:3])
+    counts = tally.counts(20)
+    assert (counts.read, counts.used, counts.longest_tokens, tally.tokens) == (3, 2, 30, 40)
+    assert counts.skipped == {"no-user": 1}
+    assert set(counts.shares) == {"a"}
+
+
+def test_an_id_seen_in_an_earlier_batch_is_a_duplicate() -> None:
+    tally = Tally(str)
+    tally.add(BATCH, INDICES)
+    tally.add(BATCH, INDICES)
+    assert tally.counts(20).duplicate_ids == 4
