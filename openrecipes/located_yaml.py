@@ -38,6 +38,7 @@ _SYNTAX_MENDS: Final = (
     ("unknown escape", "use single quotes, in which a backslash is a backslash"),
     ("expected key", "indent the line as its neighbours are"),
     ("expected '-' indicator", "start every item of the list with `- `"),
+    ("tab character", "indent with spaces, not tabs"),
     ("cannot start any token", "indent with spaces, not tabs, and quote values that start with @, ` or %"),
 )
 
@@ -296,10 +297,15 @@ class _Reader:
         self.problems.append(Problem(place=place, rule=rule, what=what, mend=mend))
 
 
+def needs_quotes(text: str) -> bool:
+    """Whether a bare `text` looks like a number although YAML reads it as text: `1e-5`, a commit such as `12e4`."""
+    return _FLOAT_READ_AS_TEXT.fullmatch(text) is not None
+
+
 def _look_alike(tag: str, text: str) -> tuple[str, str, str] | None:
     """Rule, what and mend for a bare scalar that YAML reads as something else than it looks like."""
     kind = tag.rsplit(":", 1)[-1]
-    if kind == "str" and _FLOAT_READ_AS_TEXT.fullmatch(text):
+    if kind == "str" and needs_quotes(text):
         mantissa, exponent = re.split("[eE]", text)
         sign = exponent if exponent[0] in "+-" else f"+{exponent}"
         meant = f"{mantissa if '.' in mantissa else mantissa + '.0'}e{sign}"

@@ -35,10 +35,11 @@ _BOUNDS: Final = {
     "less_than": ("lt", "below"),
     "less_than_equal": ("le", "at most"),
 }
+# Form of a text by its pattern, and how to mend it.
 _FORMS: Final = {
-    "^[0-9a-f]{64}$": "64 hexadecimal digits in lower case, as sha256sum prints",
-    "^[A-Za-z_][A-Za-z0-9_]*$": "letters, digits and _, not starting with a digit",
-    "^[A-Za-z][A-Za-z0-9_-]*$": "a flag without its dashes: letters, digits, - and _",
+    "^[0-9a-f]{64}$": ("64 hexadecimal digits in lower case", "write what sha256sum prints"),
+    "^[A-Za-z_][A-Za-z0-9_]*$": ("letters, digits and _, not a digit first", "rename the variable"),
+    "^[A-Za-z][A-Za-z0-9_-]*$": ("letters, digits, - and _, a letter first", "write the flag without its dashes"),
 }
 _KIND_READ: Final = {bool: "a truth value", int: "a number", float: "a number", datetime.date: "a day"}
 
@@ -60,6 +61,10 @@ def field_problems(
             what, mend, rule = _unknown_key(path, misspelt[path], root)
         elif path in missing & told:
             continue
+        elif path in missing and isinstance(path[-1], int):
+            path = path[:-1]  # noqa: PLW2901  (a list that is too short is a mistake of the list)
+            want = len(get_args(_field(root, path).annotation))
+            what, mend, rule = _length(len(_value(document, path)), str(path[-1]), want)
         else:
             what, mend, rule = _words(document, path, item, root)
         yield Problem(place=document.place(path), rule=rule, what=what, mend=mend)
@@ -77,19 +82,26 @@ def _words(document: LocatedDocument, path: Path_, item: ErrorDetails, root: typ
         return _wrong_kind(path, kind, written, document)
     if kind in _BOUNDS:
         name, word = _BOUNDS[kind]
-        bound = f"{word} {context[name]:,}"
+        bound = f"{word} {_number(context[name])}"
         return f"{written}, but {key} is {bound}", f"write a number that is {bound}", "schema-range"
     if kind in ("string_too_short", "string_too_long"):
         length = "is empty" if kind == "string_too_short" else f"is longer than {context['max_length']:,} characters"
         return f"{key} {length}", _instead(root, path), "schema-length"
     if kind in ("too_long", "too_short"):
-        want = context.get("max_length", context.get("min_length"))
-        return f"{context['actual_length']} items, but {key} has {want}", f"write {want} items", "schema-length"
+        return _length(context["actual_length"], key, context["max_length" if kind == "too_long" else "min_length"])
     if kind == "string_pattern_mismatch":
-        form = _FORMS.get(context["pattern"], f"of the form {context['pattern']}")
+        form, mend = _FORMS[context["pattern"]]
         named = path[-1] if item["loc"][-1] == "[key]" else written
-        return f"{named} is not {form}", f"write {form}", "schema-pattern"
+        return f"{named} is not {form}", mend, "schema-pattern"
     return f"{written} cannot be taken for {key}", _instead(root, path), "schema-kind"
+
+
+def _length(length: int, key: str, want: int) -> Words:
+    return f"{length} item{'' if length == 1 else 's'}, but {key} has {want}", f"write {want} items", "schema-length"
+
+
+def _number(bound: float) -> str:
+    return f"{int(bound):,}" if bound == int(bound) else str(bound)
 
 
 def _choice(document: LocatedDocument, path: Path_, expected: str, root: type[Block]) -> Words:
@@ -99,9 +111,9 @@ def _choice(document: LocatedDocument, path: Path_, expected: str, root: type[Bl
         return f"{written} is quoted, so it is text", f"remove the quotes: {written}", "schema-choice"
     if _may_be_null(root, path):
         allowed.append("null")
-    guess = nearest(written, allowed)
+    guess = nearest(written, allowed) or (allowed[0] if len(allowed) == 1 else "one of them")
     choices = f"one of {', '.join(allowed)}" if len(allowed) > 1 else allowed[0]
-    return f"{written}, but {path[-1]} is {choices}", f"write {guess or choices}", "schema-choice"
+    return f"{written}, but {path[-1]} is {choices}", f"write {guess}", "schema-choice"
 
 
 def _wrong_kind(path: Path_, kind: str, written: str, document: LocatedDocument) -> Words:

@@ -1,12 +1,16 @@
 """A recipe to its canonical text: the bytes that the published files have."""
 
 import datetime
+import re
 from typing import Any
 
 import yaml
 
+from openrecipes.located_yaml import needs_quotes
 from openrecipes.recipe.block import Block
 from openrecipes.recipe.model import Recipe
+
+_OTHER_LINE_ENDS = re.compile("[\x85\u2028\u2029]")
 
 WIDTH = 116
 HEADER = "# {path}\n# An OpenRecipes recipe; the fields are documented in schema/recipe.schema.yaml.\n"
@@ -17,7 +21,11 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
-    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style="|" if "\n" in value else None)
+    if _OTHER_LINE_ENDS.search(value):
+        style: str | None = '"'  # bare, PyYAML would write them as they are and read them back as a blank
+    else:
+        style = "|" if "\n" in value else ("'" if needs_quotes(value) else None)
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
 
 
 _Dumper.add_representer(str, _text)
