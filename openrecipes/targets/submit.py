@@ -12,10 +12,7 @@ from openrecipes.targets.target import Rendered
 
 
 def write_rendered(rendered: Rendered, folder: Path) -> None:
-    """Writes every file below `folder`, where none of them may exist yet.
-
-    Raises: UsageError's kind of OSError is left to the caller: the folder is one of ours.
-    """
+    """Writes every file below `folder`. Raises: FileExistsError if one is there; nothing is overwritten."""
     for file in rendered.files:
         path = folder / file.path
         path.parent.mkdir(parents=True, exist_ok=True)
