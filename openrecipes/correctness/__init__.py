@@ -1,0 +1,1 @@
+"""Whether a fast run computes the right thing: components, configuration, loss curves."""
