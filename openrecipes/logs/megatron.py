@@ -58,7 +58,11 @@ class MegatronReader(Reader):
 
     def find(self, text: str) -> Finding:
         """Iteration records wherever they stand in the text, and DeepSpeed's skipped steps."""
-        starts = [start for start in _START.finditer(text) if not _NEMO.search(text, 0, start.start())]
+        starts = [
+            start
+            for start in _START.finditer(text)
+            if not _NEMO.search(text[max(0, start.start() - 40) : start.start()])
+        ]
         parts = [
             Part(kind="overflow", index=None, values={}, start=match.start(), end=match.end())
             for match in _OVERFLOW.finditer(text)

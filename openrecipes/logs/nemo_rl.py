@@ -8,7 +8,7 @@ from openrecipes.logs.reader import Finding, Part, Reader, Spot
 from openrecipes.logs.step import Extras, StepRecord
 from openrecipes.problems import Problem
 
-_HEADER = re.compile(r"={3,}\s*(Step|Epoch)\s*(\d{1,19})\s*/\s*(\d{1,19})(?=\s|=|\Z)")
+_HEADER = re.compile(r"==\s{0,9}(Step|Epoch)\s*(\d{1,19})\s*/\s*(\d{1,19})(?=\s|=|\Z)")
 _ITEM = re.compile(
     r"(?:•|â€¢|\*|-|\?)\s*([A-Za-z][\w /.()-]{0,60}?)\s*:\s*(" + NUMBER + r"|[-+]?(?:nan|inf))\s*(ms|s)?"
     r"(?=\s|\Z|[\[({\"'\\A-Z])"

@@ -47,8 +47,9 @@ def number(text: str) -> float | None:
     return number(call.group(1)) if call else None
 
 
-def mapping(text: str, start: int) -> Printed:
-    """The mapping whose opening brace is `text[start]`. Nested values are kept as their text."""
+def mapping(text: str, start: int, stop: int | None = None) -> Printed:
+    """The mapping whose opening brace is `text[start]`, read up to `stop`. Nested values are kept as their text."""
+    text = text if stop is None else text[:stop]
     values: dict[str, float | str] = {}
     position, elided = start + 1, False
     while True:

@@ -62,8 +62,8 @@ def segment_at(buffer: Buffer, hit: int, floor: int) -> Segment:
     data, base = buffer.data, buffer.base
     low = max(floor, hit - MAX_SEGMENT, base) - base
     at = hit - base
-    start = max(data.rfind(b"\n", low, at), data.rfind(b"\r", low, at))
-    return _segment(buffer, low if start < 0 else start + 1, at)
+    start = max(data.rfind(b"\n", low, at), data.rfind(b"\r", low, at)) + 1
+    return _segment(buffer, start or max(low, at - MAX_SEGMENT // 4), at)
 
 
 def segment_after(buffer: Buffer, end: int) -> Segment | None:

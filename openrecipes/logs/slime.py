@@ -9,7 +9,7 @@ from openrecipes.logs.slime_rollouts import Rollouts
 from openrecipes.logs.step import StepRecord
 from openrecipes.problems import Problem
 
-_START = re.compile(r"((?:[a-z]+-)?)(step|perf)\s*(\d[\d ]{0,24}?)\s*:\s*(?=\{|\[repeated|\Z)")
+_START = re.compile(r"((?:[a-z]{1,24}-)?)(step|perf)\s*(\d[\d ]{0,24}?)\s*:\s*(?=\{|\[repeated|\Z)")
 _KEY = re.compile(r"""['"](?:perf|train)/[^'"\s]{0,80}(?:['"]\s*:|\Z)""")
 _PAIR = re.compile(r"""['"]((?:perf|train)/[^'"]{1,80})['"]\s*:\s*([^,}]{1,80})""")
 _TELLING = ("perf/step_time", "perf/train_time", "train/loss", "train/grad_norm")
@@ -36,9 +36,9 @@ class SlimeReader(Reader):
         broken: list[Part] = []
         position, whole = 0, False
         while start := _START.search(text, position):
-            part, read = _record(text, start)
             follower = _START.search(text, start.end())
-            if read.end is not None and (follower is None or read.end <= follower.start()):
+            part, read = _record(text, start, follower.start() if follower else len(text))
+            if read.end is not None:
                 if part is not None:
                     parts.append(part)
                 position, whole = read.end, True
@@ -73,13 +73,13 @@ class SlimeReader(Reader):
         yield from self._rollouts.flush()
 
 
-def _record(text: str, start: re.Match[str]) -> tuple[Part | None, Printed]:
+def _record(text: str, start: re.Match[str], stop: int) -> tuple[Part | None, Printed]:
     """The record at a start and how its mapping reads; no part for kinds that are no training record."""
     index = start.group(3).replace(" ", "")
     if text[start.end() : start.end() + 1] != "{":
         read = Printed({}, None, unfinished=start.end() >= len(text))
     else:
-        read = mapping(text, start.end())
+        read = mapping(text, start.end(), stop)
     kind = _kind(start.group(1) + start.group(2), read)
     end = read.end if read.end is not None else start.end()
     if kind is None or len(index) > 19:

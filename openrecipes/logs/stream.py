@@ -98,7 +98,7 @@ class LogStream:
     def _read_head(self, chunk: bytes) -> None:
         self._head_read = True
         head = chunk[:_EDGE]
-        odd = sum(head.count(byte) for byte in (0, 1, 2, 3, 4, 5, 6, 14, 15, 16, 127))
+        odd = sum(head.count(byte) for byte in (*range(7), *range(14, 27), *range(28, 32), 127))
         self.holds_text = odd <= len(head) // 20
         self.first_stamp_s = next((stamp for text in segments_of(head) if (stamp := clock_s(text)) is not None), None)
 

@@ -13,7 +13,7 @@ _START = re.compile(rf"(?<![\w/])step\s*:\s*(\d{{1,19}})\s+(?:[a-z_]*loss\S*)\s*
 _PAIR = re.compile(
     rf"([a-z][\w/]{{0,60}})\s*:\s*((?:\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?)|{_VALUE})(GiB|%|s|ms)?(?:\([\d.]+%\))?(?=\s|\Z)"
 )
-_SIGN = re.compile(r"\b(?:tps|wps|mfu|tflops)\s*:\s*[\d,.]+|\d+%\)\s+t?\Z")
+_SIGN = re.compile(r"\b(?:tps|wps|mfu|tflops)\s*:\s*[\d,.]+|\d%\)\s{1,9}t?\Z")
 _TIMES = ("time", "step_time", "end_to_end")
 
 

@@ -13,6 +13,7 @@ from openrecipes.logs.text import clock_s, continuation, split_prefix
 MAX_JOIN = 24
 """A record wrapped over more lines than this is not put together."""
 _LOOK_BEHIND = 12
+_OVERLAP = MAX_SEGMENT // 4
 _LAST_NUMBER = re.compile(r"[\d.eE+-]+\s*\Z")
 _DIGITS = re.compile(r"(?:\d|[.,]\d|[eE][+-]?\d|[+-]\d)[\d.,eE+-]*\s*")
 
@@ -40,6 +41,8 @@ class Track:
     consumed: int = 0
     _hits: dict[bytes, int] = field(default_factory=dict)
     _searched: dict[bytes, int] = field(default_factory=dict)
+    _endless: set[int] = field(default_factory=set)
+    _unexplained: int = -9
 
     def scan(self, buffer: Buffer) -> int:
         """Read what the buffer allows; the offset from which the stream is still needed."""
@@ -73,12 +76,12 @@ class Track:
         if finding.ends_in_number and not segment.ended:
             window, finding = self._without_last_number(buffer, window)
         if segment.cut:
-            # One endless line: what reaches over the cut is met again, whole, from the next hit on.
-            self._take(buffer, window, replace(finding, open_at=None, fragment=False, broken=()))
-            self.consumed = self.position = max(hit + 1, segment.end - MAX_SEGMENT // 2)
+            self._read_endless(buffer, window, finding)
             return True
         if finding.fragment and not window.has_own_prefix:
             window, finding = self._look_behind(buffer, window, finding)
+            # After a line that no earlier one explains, only that line can hold what explains the next.
+            self._unexplained = segment.end if finding.fragment else -9
         if finding.open_at is not None or finding.may_go_on:
             longer = self._look_ahead(buffer, window, finding)
             if longer is None:
@@ -89,6 +92,16 @@ class Track:
             self.consumed = self.position
         self._take(buffer, window, finding)
         return True
+
+    def _read_endless(self, buffer: Buffer, window: "Window", finding: Finding) -> None:
+        """Take what is whole in a piece of a line without end; what reaches over its end is met again in the next."""
+        segment, whole = window.segments[0], len(window.text) - _OVERLAP // 8
+        parts = [part for part in finding.parts if part.end <= whole]
+        marks = [hash((part.kind, part.index, tuple(part.values.items()))) for part in parts]
+        fresh = [part for part, mark in zip(parts, marks, strict=True) if mark not in self._endless]
+        self._take(buffer, window, Finding(parts=tuple(fresh)))
+        self._endless = set(marks)
+        self.consumed = self.position = max(self.position + 1, segment.end - _OVERLAP)
 
     def _without_last_number(self, buffer: Buffer, window: "Window") -> tuple["Window", Finding]:
         """The last line of a log that ends inside a number, which more digits may have followed."""
@@ -101,9 +114,10 @@ class Track:
     def _look_behind(self, buffer: Buffer, window: "Window", finding: Finding) -> tuple["Window", Finding]:
         """The window with the lines before it in which the record begins, or as it was."""
         segments = window.segments
-        for _ in range(_LOOK_BEHIND):
+        near = segments[0].start - self._unexplained <= 2
+        for _ in range(1 if near else _LOOK_BEHIND):
             earlier = segment_before(buffer, segments[0].start, self.consumed)
-            if earlier is None:
+            if earlier is None or window.segments[-1].end - earlier.start > MAX_SEGMENT:
                 break
             segments = (earlier, *segments)
             for glue in (Glue.EXACT, Glue.BLANK):
@@ -123,6 +137,8 @@ class Track:
                 if not buffer.is_last:
                     return None
                 at_end = True
+                break
+            if later.end - window.segments[0].start > 2 * MAX_SEGMENT:
                 break
             own = self.reader.find(later.text)
             if (own.parts or own.open_at is not None or own.broken) and not own.fragment:
