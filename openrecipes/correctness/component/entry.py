@@ -1,0 +1,102 @@
+"""A report as a recipe's `component_tests` entry, and as one JSON document."""
+
+from typing import Any
+
+from openrecipes import units
+from openrecipes.correctness.component.frame import Judged, Report
+from openrecipes.recipe.correctness import ComponentTest
+from openrecipes.recipe.write import json_ready, plain
+
+
+def entry(report: Report) -> ComponentTest:
+    """The report in the form that recipes publish; tier, versions and what it took stand in `detail`."""
+    return ComponentTest(
+        test=f"{report.title} ({report.implementation}) against {report.reference}",
+        shape=report.findings.shape,
+        gpu=report.circumstances.gpu,
+        date=report.circumstances.date,
+        result="pass" if report.passed else "fail",
+        detail="; ".join((*_figures(report), *_exact(report), *_controls(report), *_where(report))),
+    )
+
+
+def document(report: Report) -> dict[str, Any]:
+    """The entry's keys, then everything behind them: every figure, control, version, and whether it is evidence."""
+    spent = report.circumstances
+    published: dict[str, Any] = json_ready(plain(entry(report)))
+    return published | {
+        "component": report.component,
+        "tier": report.tier.value,
+        "evidence": report.evidence,
+        "why_evidence": report.why_evidence,
+        "versions": spent.versions,
+        "seconds": spent.seconds,
+        "peak_memory_bytes": spent.peak_memory_bytes,
+        "judged": [_judged(one) for one in report.findings.judged],
+        "controls": [
+            {"name": one.name, "spoilt": one.spoilt, "caught": one.caught, "caught_by": list(one.caught_by)}
+            for one in report.findings.controls
+        ],
+    }
+
+
+def _judged(one: Judged) -> dict[str, Any]:
+    return {
+        "tensor": one.tensor,
+        "setting": one.setting,
+        "check": one.check,
+        "error": one.error,
+        "bound": one.bound,
+        "floor": one.floor,
+        "elements": one.elements,
+        "tensors": one.tensors,
+        "passed": one.passed,
+    }
+
+
+def _figures(report: Report) -> tuple[str, ...]:
+    """The worst of each check that has a bound above 0."""
+    worst: dict[str, Judged] = {}
+    for one in report.findings.judged:
+        if one.bound > 0 and (one.check not in worst or one.ratio > worst[one.check].ratio):
+            worst[one.check] = one
+    return tuple(_figure(one) for one in worst.values())
+
+
+def _figure(one: Judged) -> str:
+    floor = "" if one.floor is None else f", floor {one.floor:.2e}"
+    setting = f" after {one.setting}" if one.setting else ""
+    beyond = "" if one.passed else ": beyond the bound"
+    figure = f"error {one.error:.2e} against a bound of {one.bound:.2e}"
+    return f"worst {one.check} ({one.tensor}{setting}) {figure}{floor}{beyond}"
+
+
+def _exact(report: Report) -> tuple[str, ...]:
+    """The checks that allow nothing: those that held in one phrase, each that did not by itself."""
+    exact = [one for one in report.findings.judged if one.bound == 0]
+    wrong = [one for one in exact if not one.passed]
+    broken = {one.check for one in wrong}
+    held = dict.fromkeys(one.check for one in exact if one.check not in broken)
+    return (
+        *((f"exact: {', '.join(held)}",) if held else ()),
+        *(f"{one.check} wrong in {one.error:g} of {units.thousands(one.elements)} ({one.tensor})" for one in wrong),
+    )
+
+
+def _controls(report: Report) -> tuple[str, ...]:
+    found = report.findings.controls
+    uncaught = [one.name for one in report.uncaught]
+    if uncaught:
+        return (f"negative controls that nothing caught: {', '.join(uncaught)}",)
+    return (f"all {len(found)} negative controls fail",)
+
+
+def _where(report: Report) -> tuple[str, ...]:
+    spent = report.circumstances
+    versions = ", ".join(f"{name} {version}" for name, version in spent.versions.items())
+    peak = "" if spent.peak_memory_bytes is None else f", peak memory {units.size(spent.peak_memory_bytes)}"
+    return (
+        f"tier {report.tier}{'' if report.evidence else ' (no evidence for a recipe)'}",
+        versions,
+        f"{units.seconds(spent.seconds)}{peak}",
+    )
