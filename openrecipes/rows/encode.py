@@ -1,86 +1,124 @@
-"""A conversation to token ids and loss mask."""
+"""Conversations to token ids and loss masks, many at a time.
+
+Two ways give the same: `PieceEncoder` cuts texts where a tokenizer of Qwen's form must cut too, and encodes each word
+once; `WholeEncoder` gives a tokenizer of any form the whole text, and takes the mask from character offsets.
+"""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from openrecipes.rows.chat_template import ChatTemplate
 from openrecipes.rows.conversations import Conversation, Skipped, SkipReason
 from openrecipes.rows.loss_mask import Span, mask_of_offsets, supervised_spans
-from openrecipes.rows.pretokens import BREAK_RUN, PretokenCache, stored_ids
+from openrecipes.rows.pretokens import BREAK_RUN, MAX_KEPT_CHARACTERS, PretokenCache, pretokens, stored_ids
 from openrecipes.rows.tokenizer import Tokenizer
-
-_MASKS = (b"\0", b"\1")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Tokens:
-    """One conversation: `ids` as int32 little endian, `mask` as one byte a token, 0 or 1."""
+class Rendered:
+    """A conversation as text, with the half-open character spans that are supervised: at least one."""
+
+    text: str
+    spans: tuple[Span, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Encoded:
+    """Conversations one after the other, each behind an EOS that is not supervised.
+
+    `ids` as int32 little endian, `mask` as one byte a token, `lengths` the tokens of each without its EOS.
+    """
 
     ids: bytes
     mask: bytes
-
-    def __len__(self) -> int:
-        return len(self.mask)
+    lengths: tuple[int, ...]
 
 
-class ConversationEncoder:
-    """Conversations to tokens with one tokenizer and template; keeps what it has seen of words."""
+def rendered(conversation: Conversation, template: ChatTemplate) -> Rendered:
+    """The conversation's text and supervised spans. Raises: Skipped, also where nothing would be supervised."""
+    text = template.text(conversation)
+    if not _is_unicode(text):
+        raise Skipped(SkipReason.LONE_SURROGATE)
+    spans = supervised_spans(text, conversation.messages)
+    if not spans:
+        raise Skipped(SkipReason.NOTHING_SUPERVISED)
+    return Rendered(text=text, spans=tuple(spans))
 
-    def __init__(self, tokenizer: Tokenizer, template: ChatTemplate) -> None:
+
+def _is_unicode(text: str) -> bool:
+    """Whether a text can be written as UTF-8: JSON can hold half a surrogate pair."""
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+class WholeEncoder:
+    """For a tokenizer of any form."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
-        self._template = template
-        self._cache = PretokenCache(tokenizer.encode)
-        self._cache.update({token: stored_ids([index]) for token, index in tokenizer.special_tokens.items()})
-        longest_first = sorted(tokenizer.special_tokens, key=lambda token: (-len(token), token))
-        self._special = re.compile(f"({'|'.join(map(re.escape, longest_first)) or '(?!)'})")
-        self._runs: dict[tuple[str, tuple[Span, ...]], Tokens] = {}
+        self._eos = stored_ids([tokenizer.eos_id])
 
-    def tokens(self, conversation: Conversation) -> Tokens:
-        """Ids and mask of the rendered conversation, EOS not added.
-
-        Raises: Skipped, also where no token would be supervised.
-        """
-        text = self._template.text(conversation)
-        if not _is_unicode(text):
-            raise Skipped(SkipReason.LONE_SURROGATE)
-        spans = supervised_spans(text, conversation.messages)
-        if not spans:
-            raise Skipped(SkipReason.NOTHING_SUPERVISED)
-        tokens = self._by_parts(text, spans) if self._tokenizer.cuts_like_qwen else self._whole(text, spans)
-        if 1 not in tokens.mask:
-            raise Skipped(SkipReason.NOTHING_SUPERVISED)
-        return tokens
-
-    def _whole(self, text: str, spans: Sequence[Span]) -> Tokens:
-        """For any tokenizer: a text at once, the mask from character offsets."""
-        ids, offsets = self._tokenizer.encode_with_offsets(text)
-        return Tokens(ids=stored_ids(ids), mask=mask_of_offsets(offsets, spans, len(text)).tobytes())
-
-    def _by_parts(self, text: str, spans: Sequence[Span]) -> Tokens:
-        """For Qwen's pre-tokenizer: special tokens and the texts between them, each by its words."""
+    def encoded(self, conversations: Sequence[Rendered]) -> Encoded:
+        """The conversations' tokens."""
         ids: list[bytes] = []
         masks: list[bytes] = []
-        encode = self._cache.encode
-        # Where supervision begins or ends; the one behind the text is never met.
-        edges = iter([*(edge for span in spans for edge in span), len(text) + 1])
-        edge, supervised, position = next(edges), 0, 0
+        for one in conversations:
+            found, offsets = self._tokenizer.encode_with_offsets(one.text)
+            ids += self._eos, stored_ids(found)
+            masks += b"\0", mask_of_offsets(offsets, one.spans, len(one.text)).tobytes()
+        return Encoded(ids=b"".join(ids), mask=b"".join(masks), lengths=tuple(map(len, masks[1::2])))
+
+
+class PieceEncoder:
+    """For a tokenizer that cuts like Qwen's; keeps what it has seen of words."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+        special = tokenizer.special_tokens
+        self._eos = tokenizer.eos_token
+        # EOS need not be one of the tokens that cut a text.
+        known = {token: stored_ids([index]) for token, index in {**special, self._eos: tokenizer.eos_id}.items()}
+        self._cache = PretokenCache(tokenizer.encode_many, known)
+        longest_first = sorted(special, key=lambda token: (-len(token), token))
+        self._special = re.compile(f"({'|'.join(map(re.escape, longest_first)) or '(?!)'})")
+        self._runs: dict[tuple[str, tuple[Span, ...]], tuple[tuple[str, bool], ...]] = {}
+
+    def encoded(self, conversations: Sequence[Rendered]) -> Encoded:
+        """The conversations' tokens."""
+        batch = _Pieces()
+        for one in conversations:
+            batch.begin(self._eos)
+            self._add(one, batch)
+        return batch.encoded(self._cache)
+
+    def _add(self, one: Rendered, batch: "_Pieces") -> None:
+        """Add a conversation's pieces: special tokens, and the texts between them by their words."""
+        text, cache = one.text, self._cache
+        # Where supervision begins or ends; the last edge lies behind the text and is never met.
+        edges = iter([*(edge for span in one.spans for edge in span), len(text) + 1])
+        edge, supervised, position = next(edges), False, 0
         for part in self._special.split(text):
             end = position + len(part)
             while edge <= position:
-                edge, supervised = next(edges), 1 - supervised
+                edge, supervised = next(edges), not supervised
             if edge < end:
-                for some in self._straddling(text[position:end], position, spans):
-                    ids.append(some.ids)
-                    masks.append(some.mask)
+                self._add_straddling(part, position, one.spans, batch)
+            elif len(part) <= MAX_KEPT_CHARACTERS and part in cache:
+                batch.add((part,), supervised=supervised)
             elif part:
-                ids.append(encoded := encode(part))
-                masks.append(_MASKS[supervised] * (len(encoded) >> 2))
+                batch.add(pretokens(part), supervised=supervised)
             position = end
-        return Tokens(ids=b"".join(ids), mask=b"".join(masks))
 
-    def _straddling(self, part: str, position: int, spans: Sequence[Span]) -> Iterator[Tokens]:
-        """A part without special tokens of which spans cover some, cut at their edges.
+    def _add_straddling(self, part: str, position: int, spans: Sequence[Span], batch: "_Pieces") -> None:
+        """Add a part without special tokens of which spans cover some, cut at their edges.
 
         Every edge inside such a part follows a line break. The tokenizer cuts there too, unless whitespace with
         another line break follows: then the run of line breaks is looked at token by token.
@@ -94,30 +132,62 @@ class ConversationEncoder:
             assert part[edge - 1] == "\n", "an edge of a span follows a special token or a line break"
             run = BREAK_RUN.match(part, edge)
             end = edge if run is None else run.end()
-            yield self._run(part[start:end], tuple((max(a, start) - start, min(b, end) - start) for a, b in inner))
+            if run is None:
+                batch.add(pretokens(part[start:end]), supervised=_covers(inner, start))
+            else:
+                for token, masked in self._tokens(part[start:end], [(a - start, b - start) for a, b in inner]):
+                    batch.add((token,), supervised=masked)
             start = end
         if start < len(part):
-            encoded = self._cache.encode(part[start:])
-            supervised = any(a <= start < b for a, b in inner)
-            yield Tokens(ids=encoded, mask=_MASKS[supervised] * (len(encoded) >> 2))
+            batch.add(pretokens(part[start:]), supervised=_covers(inner, start))
 
-    def _run(self, text: str, spans: tuple[Span, ...]) -> Tokens:
-        """A short text up to the end of a run of line breaks, remembered."""
-        key = text, tuple((a, b) for a, b in spans if a < b)
-        found = self._runs.get(key)
+    def _tokens(self, text: str, spans: Sequence[Span]) -> tuple[tuple[str, bool], ...]:
+        """The tokens of a short text, each by a name under which the cache knows it, and its mask."""
+        inside = tuple((max(a, 0), min(b, len(text))) for a, b in spans if a < len(text) and b > 0)
+        found = self._runs.get((text, inside))
         if found is None:
-            found = self._whole(text, key[1])
-            if len(self._runs) < 10_000 and len(text) < 100:
-                self._runs[key] = found
+            ids, offsets = self._tokenizer.encode_with_offsets(text)
+            # Half a surrogate pair stands in no text that gets here, so no word has such a name.
+            names = [f"\ud800{index}" for index in ids]
+            self._cache.know({name: stored_ids([index]) for name, index in zip(names, ids, strict=True)})
+            mask = mask_of_offsets(offsets, inside, len(text)).astype(bool).tolist()
+            found = tuple(zip(names, mask, strict=True))
+            if len(self._runs) < 10_000 and len(text) <= MAX_KEPT_CHARACTERS:
+                self._runs[text, inside] = found
         return found
 
 
-def _is_unicode(text: str) -> bool:
-    """Whether a text can be written as UTF-8: JSON can hold half a surrogate pair."""
-    if text.isascii():
-        return True
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+class _Pieces:
+    """The pieces of a batch, in runs that are all supervised or all not; each run has at least one."""
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+        self._run_starts: list[int] = []
+        self._run_masks: list[bool] = []
+        self._conversation_starts: list[int] = []
+
+    def begin(self, eos: str) -> None:
+        """Begin a conversation behind an EOS."""
+        self._conversation_starts.append(len(self._run_starts))
+        self.add((eos,), supervised=False)
+
+    def add(self, pieces: Sequence[str], *, supervised: bool) -> None:
+        """Add a run."""
+        self._run_starts.append(len(self._pieces))
+        self._run_masks.append(supervised)
+        self._pieces += pieces
+
+    def encoded(self, cache: PretokenCache) -> Encoded:
+        """The batch's tokens, masks by runs, and lengths by conversations."""
+        if not self._pieces:
+            return Encoded(ids=b"", mask=b"", lengths=())
+        stored = cache.encoded(self._pieces)
+        counts = np.fromiter(map(len, stored), dtype=np.int64, count=len(stored)) >> 2
+        run_tokens = np.add.reduceat(counts, self._run_starts)
+        mask = np.repeat(np.array(self._run_masks, dtype=np.uint8), run_tokens)
+        lengths = np.add.reduceat(run_tokens, self._conversation_starts) - 1
+        return Encoded(ids=b"".join(stored), mask=mask.tobytes(), lengths=tuple(lengths.tolist()))
+
+
+def _covers(spans: Sequence[Span], position: int) -> bool:
+    return any(a <= position < b for a, b in spans)

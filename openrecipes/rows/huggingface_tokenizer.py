@@ -8,7 +8,7 @@ from typing import Any
 
 from openrecipes.problems import Place, Problem, UsageError, unreadable
 from openrecipes.rows.chat_template import ChatTemplate, JinjaTemplate, PlainTemplate
-from openrecipes.rows.pretokens import PATTERN
+from openrecipes.rows.pretokens import PATTERN, stored_ids
 
 _QWEN_TURN_END = "<|im_end|>"
 
@@ -66,9 +66,10 @@ class HuggingFaceTokenizer:
         """One more than the largest id."""
         return 1 + max(self._backend.get_vocab(with_added_tokens=True).values())
 
-    def encode(self, text: str) -> list[int]:
-        """Ids of a text; special tokens in it are found."""
-        return list(self._backend.encode(text, add_special_tokens=False).ids)
+    def encode_many(self, texts: Sequence[str]) -> list[bytes]:
+        """Ids of texts, each as int32 little endian; special tokens in them are found."""
+        encoded = self._backend.encode_batch_fast(list(texts), add_special_tokens=False)
+        return [stored_ids(one.ids) for one in encoded]
 
     def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
         """Ids and character spans of a text."""
@@ -105,7 +106,10 @@ def _cuts_like_qwen(document: Mapping[str, Any]) -> bool:
     flags = ("single_word", "lstrip", "rstrip", "normalized")
     if any(token.get(flag) for token in added for flag in flags):
         return False
-    if document.get("normalizer") != {"type": "NFC"}:
+    after = document.get("post_processor") or {"type": "ByteLevel"}
+    if after.get("type") not in ("ByteLevel", "TemplateProcessing") or after.get("trim_offsets"):
+        return False  # trimmed offsets take blanks out of the mask
+    if document.get("normalizer") != {"type": "NFC"} or (document.get("model") or {}).get("dropout"):
         return False
     before = document.get("pre_tokenizer") or {}
     steps: Sequence[Mapping[str, Any]] = before.get("pretokenizers") or ()

@@ -15,21 +15,21 @@ Unicode normalisation (NFC) does not reach across a cut either: whitespace neith
 import re
 import sys
 from array import array
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import cast
 
 # Unicode's White_Space, as the tokenizers' \s. Python's own \s takes U+001C to U+001F too.
 _BREAK = "\\r\\n"
 _BLANK = "\\t\\x0b\\x0c \\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000"
 _SPACE = _BREAK + _BLANK
 
+# Possessive throughout: a run of blanks or letters never has to be given back.
+_TO_LAST_BREAK = f"(?:[{_BLANK}]*+[{_BREAK}]++)"
 _PRETOKENS = re.compile(
-    f"[{_BLANK}]?[^{_SPACE}]+(?:[{_SPACE}]*[{_BREAK}]+)?"
-    f"|[{_SPACE}]*[{_BREAK}]+"
-    f"|[{_BLANK}]+(?=[{_BLANK}][^{_SPACE}])"
-    f"|[{_SPACE}]+"
+    f"[{_BLANK}]?+[^{_SPACE}]++{_TO_LAST_BREAK}*+|{_TO_LAST_BREAK}++|[{_BLANK}]+(?=[{_BLANK}][^{_SPACE}])|[{_SPACE}]++"
 )
 # Whitespace up to its last line break: no cut is allowed inside, nor before it when a line break precedes.
-BREAK_RUN = re.compile(f"[{_SPACE}]*[{_BREAK}]+")
+BREAK_RUN = re.compile(f"{_TO_LAST_BREAK}++")
 
 # What pattern and normalizer a tokenizer must have for these cuts to be right.
 PATTERN = (
@@ -37,7 +37,7 @@ PATTERN = (
     r"|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
 
-_MAX_KEPT_CHARACTERS = 40
+MAX_KEPT_CHARACTERS = 40
 _MAX_KEPT_PRETOKENS = 400_000
 
 
@@ -55,21 +55,27 @@ def stored_ids(ids: Iterable[int]) -> bytes:
     return stored.tobytes()
 
 
-class PretokenCache(dict[str, bytes]):
+class PretokenCache:
     """Stored ids of pieces already seen; at most some 100 MB."""
 
-    def __init__(self, encode: Callable[[str], list[int]]) -> None:
-        super().__init__()
-        self._encode = encode
+    def __init__(self, encode_many: Callable[[list[str]], list[bytes]], known: Mapping[str, bytes]) -> None:
+        self._encode_many = encode_many
+        self._known = dict(known)
 
-    def __missing__(self, piece: str) -> bytes:
-        ids = stored_ids(self._encode(piece))
-        if len(piece) <= _MAX_KEPT_CHARACTERS and len(self) < _MAX_KEPT_PRETOKENS:
-            self[piece] = ids
-        return ids
+    def __contains__(self, piece: str) -> bool:
+        return piece in self._known
 
-    def encode(self, text: str) -> bytes:
-        """Stored ids of a text without special tokens."""
-        if len(text) <= _MAX_KEPT_CHARACTERS and text in self:
-            return self[text]
-        return b"".join(map(self.__getitem__, _PRETOKENS.findall(text)))
+    def know(self, pieces: Mapping[str, bytes]) -> None:
+        """Add pieces with their stored ids."""
+        self._known.update(pieces)
+
+    def encoded(self, pieces: Sequence[str]) -> list[bytes]:
+        """Stored ids of each piece."""
+        found: list[bytes | None] = list(map(self._known.get, pieces))
+        if None not in found:
+            return cast("list[bytes]", found)
+        missing = list(dict.fromkeys(piece for piece, ids in zip(pieces, found, strict=True) if ids is None))
+        learnt = dict(zip(missing, self._encode_many(missing), strict=True))
+        if len(self._known) < _MAX_KEPT_PRETOKENS:
+            self._known.update({piece: ids for piece, ids in learnt.items() if len(piece) <= MAX_KEPT_CHARACTERS})
+        return [learnt[piece] if ids is None else ids for piece, ids in zip(pieces, found, strict=True)]

@@ -50,8 +50,8 @@ class Tokenizer(Protocol):
     def cuts_like_qwen(self) -> bool:
         """Whether a text may be encoded in the pieces of `pretokens`, special tokens cut out first."""
 
-    def encode(self, text: str) -> list[int]:
-        """Ids of a text; special tokens in it are not looked for where `cuts_like_qwen`."""
+    def encode_many(self, texts: Sequence[str]) -> list[bytes]:
+        """Ids of texts without special tokens, each as int32 little endian."""
 
     def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
         """Ids and the half-open character span of each."""

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Self
 
 from openrecipes.rows.conversations import Skipped, SkipReason, conversation
-from openrecipes.rows.encode import ConversationEncoder
+from openrecipes.rows.encode import PieceEncoder, Rendered, WholeEncoder, rendered
 from openrecipes.rows.tokenizer import read_tokenizer
 
 
@@ -42,34 +42,30 @@ class BatchEncoder:
 
     def __init__(self, tokenizer: str) -> None:
         found = read_tokenizer(tokenizer)
-        self._encoder = ConversationEncoder(found, found.chat_template())
-        self._eos = found.eos_id.to_bytes(4, "little")
+        self._template = found.chat_template()
+        self._encoder = PieceEncoder(found) if found.cuts_like_qwen else WholeEncoder(found)
 
     def encoded(self, records: Sequence[bytes]) -> EncodedBatch:
         """What becomes of records in JSON; nothing in them raises."""
-        ids: list[bytes] = []
-        masks: list[bytes] = []
-        lengths: list[int] = []
+        texts: list[Rendered] = []
         skipped: dict[int, SkipReason] = {}
         about: list[tuple[str | None, int | None, int]] = []
         for place, record in enumerate(records):
             try:
                 found = conversation(_parsed(record))
-                tokens = self._encoder.tokens(found)
+                texts.append(rendered(found, self._template))
             except Skipped as verdict:
                 skipped[place] = verdict.reason
-                lengths.append(-1)
                 continue
-            ids += self._eos, tokens.ids
-            masks += b"\0", tokens.mask
-            lengths.append(len(tokens))
             switches = sum("loss" in message for message in found.messages)
             about.append((found.source, None if found.id is None else _hash(found.id), switches))
+        encoded = self._encoder.encoded(texts)
+        lengths = iter(encoded.lengths)
         sources, id_hashes, loss_switches = zip(*about, strict=True) if about else ((), (), ())
         return EncodedBatch(
-            ids=b"".join(ids),
-            mask=b"".join(masks),
-            lengths=tuple(lengths),
+            ids=encoded.ids,
+            mask=encoded.mask,
+            lengths=tuple(-1 if place in skipped else next(lengths) for place in range(len(records))),
             skipped=skipped,
             sources=sources,
             id_hashes=id_hashes,

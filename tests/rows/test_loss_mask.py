@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 from openrecipes.rows.chat_template import plain_text
 from openrecipes.rows.conversations import Skipped, SkipReason, conversation
-from openrecipes.rows.encode import ConversationEncoder
+from openrecipes.rows.encode import PieceEncoder, rendered
 from openrecipes.rows.loss_mask import mask_of_offsets, supervised_spans
 from openrecipes.rows.tokenizer import Tokenizer
 
@@ -66,11 +66,12 @@ TABLE: dict[str, tuple[list[dict[str, Any]], list[str]]] = {
 @pytest.mark.parametrize("name", TABLE)
 def test_the_supervised_text_of_known_conversations(name: str, embedded: Tokenizer) -> None:
     messages, expected = TABLE[name]
-    tokens = ConversationEncoder(embedded, embedded.chat_template()).tokens(conversation({"messages": messages}))
+    found = rendered(conversation({"messages": messages}), embedded.chat_template())
+    encoded = PieceEncoder(embedded).encoded([found])
     runs: list[list[int]] = []
-    for index, (token, masked) in enumerate(zip(np.frombuffer(tokens.ids, "<i4").tolist(), tokens.mask, strict=True)):
+    for index, (token, masked) in enumerate(zip(np.frombuffer(encoded.ids, "<i4").tolist(), encoded.mask, strict=True)):
         if masked:
-            if not index or not tokens.mask[index - 1]:
+            if not encoded.mask[index - 1]:
                 runs.append([])
             runs[-1].append(token)
     assert [embedded.decode(run) for run in runs] == expected
@@ -97,7 +98,7 @@ SKIPPED: dict[str, tuple[list[dict[str, Any]], SkipReason]] = {
 def test_where_slime_would_mask_wrongly_the_conversation_is_skipped(name: str, embedded: Tokenizer) -> None:
     messages, reason = SKIPPED[name]
     with pytest.raises(Skipped) as caught:
-        ConversationEncoder(embedded, embedded.chat_template()).tokens(conversation({"messages": messages}))
+        rendered(conversation({"messages": messages}), embedded.chat_template())
     assert caught.value.reason is reason
 
 
