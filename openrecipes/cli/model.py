@@ -1,6 +1,5 @@
 """`model show M` and `model add CONFIG_JSON`."""
 
-from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 from typing import Annotated
@@ -12,6 +11,7 @@ from openrecipes.catalog.adding import add_model
 from openrecipes.catalog.model_document import ModelDocument, model_document
 from openrecipes.catalog.models import model
 from openrecipes.cli import output
+from openrecipes.cli.columns import columns
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 
@@ -93,23 +93,10 @@ def _tensors(document: ModelDocument) -> tuple[str, ...]:
         active = units.thousands(row["active_params"]) if row["active_params"] else "-"
         shape, each = " x ".join(map(str, row["shape"])), f"x {units.thousands(row['each'])}"
         rows.append((name, shape, each, units.thousands(row["params"]), active))
-    return _columns(rows, right=(2, 3, 4))
+    return columns(rows, right=(2, 3, 4))
 
 
 def _arguments(document: ModelDocument) -> tuple[str, ...]:
     rows = [("Megatron argument", "value", "from")]
     rows.extend((row["flag"], row["value"] or "", row["from"]) for row in document["origin"])
-    return _columns(rows)
-
-
-def _columns(rows: Sequence[tuple[str, ...]], right: tuple[int, ...] = ()) -> tuple[str, ...]:
-    """Lines of aligned columns, never cut: figures must survive a narrow terminal or a pipe."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = []
-    for row in rows:
-        cells = (
-            cell.rjust(width) if column in right else cell.ljust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        lines.append("  ".join(cells).rstrip())
-    return tuple(lines)
+    return columns(rows)

@@ -3,12 +3,19 @@
 import importlib
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final, Literal
+from enum import StrEnum
+from typing import Final
 
 from openrecipes.correctness.component.frame import Bench, Component, Tier
 from openrecipes.problems import OutsideError, Place, Problem, UsageError
 
-Device = Literal["cuda", "cpu"]
+
+class Device(StrEnum):
+    """What a test runs on, as PyTorch names it."""
+
+    CUDA = "cuda"
+    CPU = "cpu"
+
 
 # The module that a tier's code is in. Imported to find out: a library that is there but cannot be loaded is no use.
 _MODULE: Final = {
@@ -42,7 +49,7 @@ def bench_for(component: Component, *, tier: Tier | None, device: Device | None)
             continue
         reason = _reason_against(candidate)
         if reason is None:
-            return Bench(tier=candidate, device=_device(candidate)), tuple(passed_over)
+            return Bench(tier=candidate, device=_device(candidate).value), tuple(passed_over)
         passed_over.append(Missing(tier=candidate, reason=reason))
     raise OutsideError(*(_cannot_run(missing) for missing in passed_over))
 
@@ -57,7 +64,7 @@ def _can_be_asked(component: Component, tier: Tier | None, device: Device | None
 
 
 def _device(tier: Tier) -> Device:
-    return "cpu" if tier is Tier.TORCH_CPU else "cuda"
+    return Device.CPU if tier is Tier.TORCH_CPU else Device.CUDA
 
 
 def _reason_against(tier: Tier) -> str | None:
@@ -66,7 +73,7 @@ def _reason_against(tier: Tier) -> str | None:
         torch = importlib.import_module("torch")
     except ImportError as error:
         return f"PyTorch cannot be imported ({error})"
-    if _device(tier) == "cuda" and not torch.cuda.is_available():
+    if _device(tier) is Device.CUDA and not torch.cuda.is_available():
         return "PyTorch sees no CUDA GPU"
     try:
         importlib.import_module(_MODULE[tier])

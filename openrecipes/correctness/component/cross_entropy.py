@@ -39,10 +39,10 @@ class CrossEntropy:
     """The loss that slime computes on every tensor-parallel rank."""
 
     name = "cross-entropy"
-    title = "vocab-parallel cross-entropy over the padded vocabulary, forward and backward"
-    reference = "an FP64 reference over the whole vocabulary"
+    title = "vocab-parallel cross-entropy"
+    reference = "an FP64 reference over the whole padded vocabulary"
     implementations: Final = {
-        Tier.MEGATRON_CORE: "Megatron-LM fused vocab-parallel cross-entropy, rank by rank in one process",
+        Tier.MEGATRON_CORE: "Megatron-LM fused_vocab_parallel_cross_entropy, rank by rank, forward and backward",
         Tier.TORCH_GPU: "the same steps in PyTorch",
         Tier.TORCH_CPU: "the same steps in PyTorch",
     }

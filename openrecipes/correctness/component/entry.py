@@ -1,5 +1,6 @@
 """A report as a recipe's `component_tests` entry, and as one JSON document."""
 
+from math import isfinite
 from typing import Any
 
 from openrecipes import units
@@ -10,8 +11,9 @@ from openrecipes.recipe.write import json_ready, plain
 
 def entry(report: Report) -> ComponentTest:
     """The report in the form that recipes publish; tier, versions and what it took stand in `detail`."""
+    on = "CPU" if report.circumstances.peak_memory_bytes is None else "GPU"
     return ComponentTest(
-        test=f"{report.title} ({report.implementation}) against {report.reference}",
+        test=f"{report.title} on {on} ({report.implementation}) against {report.reference}",
         shape=report.findings.shape,
         gpu=report.circumstances.gpu,
         date=report.circumstances.date,
@@ -45,7 +47,7 @@ def _judged(one: Judged) -> dict[str, Any]:
         "tensor": one.tensor,
         "setting": one.setting,
         "check": one.check,
-        "error": one.error,
+        "error": one.error if isfinite(one.error) else str(one.error),  # JSON has no word for nan and inf
         "bound": one.bound,
         "floor": one.floor,
         "elements": one.elements,

@@ -165,14 +165,14 @@ class Report:
 
     @property
     def evidence(self) -> bool:
-        """Whether the result may stand in a recipe: the training stack's own code, at the model's own shape."""
+        """Whether the result may stand in a recipe: the training stack's own code, at the model's own sizes."""
         return not self.tier.is_stand_in and not self.tier.is_reduced
 
     @property
     def why_evidence(self) -> str:
         """The reason for `evidence`, in words."""
         if self.evidence:
-            return f"{self.implementation} is the code that the training stack runs, at the model's own shape"
+            return f"{self.implementation} is the training stack's own code, at the shape stated"
         reduced = " and the shape is reduced" if self.tier.is_reduced else ""
         return f"{self.implementation} is a stand-in{reduced}: it shows that the test works, not that the stack does"
 

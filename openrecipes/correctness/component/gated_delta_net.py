@@ -43,10 +43,10 @@ class GatedDeltaNet:
     """The recurrence of linear-attention layers; the projections and the convolution around it are not in it."""
 
     name = "gated-delta-net"
-    title = "gated delta rule in chunks, forward and backward"
+    title = "chunked gated delta rule"
     reference = "the recurrence token by token in FP64"
     implementations: Final = {
-        Tier.FLASH_LINEAR_ATTENTION: "flash-linear-attention chunk_gated_delta_rule in BF16",
+        Tier.FLASH_LINEAR_ATTENTION: "flash-linear-attention chunk_gated_delta_rule in BF16, forward and backward",
         Tier.TORCH_GPU: "the chunked form in PyTorch in FP32",
         Tier.TORCH_CPU: "the chunked form in PyTorch in FP32",
     }
@@ -103,16 +103,16 @@ class _Judge:
         if not self._kernel:
             return (
                 self._line("delta rule", name, whole, _FP32_BOUND, None),
-                self._line("delta rule", f"{name}, worst token", token, _FLOORS * _FP32_BOUND, None),
+                self._line("delta rule", f"{name} (worst token)", token, _FLOORS * _FP32_BOUND, None),
             )
         floor, token_floor = self._floor[name], self._token_floor[name]
         return (
             self._line("delta rule", name, whole, min(_FLOORS * floor, _WORST_BOUND), floor),
-            self._line("delta rule", f"{name}, worst token", token, _FLOORS * token_floor, token_floor),
+            self._line("delta rule", f"{name} (worst token)", token, _FLOORS * token_floor, token_floor),
         )
 
     def _line(self, tensor: str, check: str, error: float, bound: float, floor: float | None) -> Judged:
-        elements = self._exact[check.removesuffix(", worst token")].numel()
+        elements = self._exact[check.removesuffix(" (worst token)")].numel()
         return Judged(tensor=tensor, setting="", check=check, error=error, bound=bound, floor=floor, elements=elements)
 
 

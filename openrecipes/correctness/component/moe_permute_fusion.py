@@ -28,10 +28,10 @@ class MoePermuteFusion:
     """What `--moe-permute-fusion` turns on."""
 
     name = "moe-permute-fusion"
-    title = "MoE permute fusion, forward and backward"
+    title = "MoE permute fusion"
     reference = "unfused copies and FP64 sums"
     implementations: Final = {
-        Tier.TRANSFORMER_ENGINE: "TE moe_permute_with_probs and moe_unpermute",
+        Tier.TRANSFORMER_ENGINE: "TE moe_permute_with_probs and moe_unpermute, forward and backward",
         Tier.TORCH_GPU: "PyTorch gather and FP32 scatter",
         Tier.TORCH_CPU: "PyTorch gather and FP32 scatter",
     }

@@ -38,7 +38,7 @@ class PrecisionAwareAdam:
     """The optimizer that `--use-precision-aware-optimizer` selects."""
 
     name = "precision-aware-adam"
-    title = "precision-aware Adam on GPU"
+    title = "precision-aware Adam"
     reference = "an FP64 reference"
     implementations: Final = {
         Tier.TRANSFORMER_ENGINE: "TE FusedAdam, FP32 masters stored as BF16 parameter plus remainder",

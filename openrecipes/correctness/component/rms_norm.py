@@ -5,7 +5,7 @@ sums over the hidden size (output, input gradient) or the tokens (gain gradient)
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import torch
@@ -14,6 +14,7 @@ from torch import Tensor
 from openrecipes.correctness.component.frame import Bench, Findings, Judged, Tier
 from openrecipes.correctness.component.layer_tensors import is_zero_centred
 from openrecipes.correctness.component.mistake import Mistake, controls_of
+from openrecipes.correctness.component.norm import NormCase, NormResult, exact, in_fp32
 from openrecipes.correctness.component.rounded import judged_bf16
 from openrecipes.correctness.component.subject import Subject
 
@@ -25,35 +26,14 @@ _REDUCED_WIDTHS: Final = {"hidden": 256, "head": 64}
 _BF16_SUMS: Final = 64
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class NormCase:
-    """Input and output gradient of shape (tokens, width), gain (width,), all BF16."""
-
-    tensor: str
-    x: Tensor
-    gain: Tensor
-    gradient: Tensor
-    eps: float
-    zero_centred: bool
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class NormResult:
-    """Output, and the gradients of input and gain."""
-
-    output: Tensor
-    x_gradient: Tensor
-    gain_gradient: Tensor
-
-
 class RmsNorm:
     """The norms at the hidden size and at the head size."""
 
     name = "rms-norm"
-    title = "RMSNorm, forward and backward"
+    title = "RMSNorm"
     reference = "an FP64 reference"
     implementations: Final = {
-        Tier.TRANSFORMER_ENGINE: "TE RMSNorm in BF16",
+        Tier.TRANSFORMER_ENGINE: "TE RMSNorm in BF16, forward and backward",
         Tier.TORCH_GPU: "PyTorch with FP32 arithmetic",
         Tier.TORCH_CPU: "PyTorch with FP32 arithmetic",
     }
@@ -76,32 +56,6 @@ def _implementation(tier: Tier) -> Callable[[NormCase], NormResult]:
 
         return rms_norm
     return in_fp32
-
-
-def in_fp32(case: NormCase) -> NormResult:
-    """The stand-in: FP32 arithmetic and automatic differentiation, results rounded once."""
-    x, gain = case.x.float().requires_grad_(), case.gain.float().requires_grad_()
-    normalised = x * torch.rsqrt(x.square().mean(-1, keepdim=True) + case.eps)
-    output = normalised * ((1 + gain) if case.zero_centred else gain)
-    x_gradient, gain_gradient = torch.autograd.grad(output, (x, gain), case.gradient.float())
-    return NormResult(
-        output=output.detach().bfloat16(),
-        x_gradient=x_gradient.bfloat16(),
-        gain_gradient=gain_gradient.bfloat16(),
-    )
-
-
-def exact(case: NormCase) -> NormResult:
-    """The same in FP64, gradients by their formulas."""
-    x, gain, gradient = case.x.double(), case.gain.double(), case.gradient.double()
-    inverse = (x.square().mean(-1, keepdim=True) + case.eps).rsqrt()
-    normalised, scale = x * inverse, (1 + gain) if case.zero_centred else gain
-    scaled = gradient * scale
-    return NormResult(
-        output=normalised * scale,
-        x_gradient=inverse * (scaled - normalised * (scaled * normalised).mean(-1, keepdim=True)),
-        gain_gradient=(gradient * normalised).sum(0),
-    )
 
 
 def judge(case: NormCase, found: NormResult) -> tuple[Judged, ...]:

@@ -41,7 +41,7 @@ def judged_bf16(
             bound=_OVER_FLOOR * floor, floor=floor, elements=exact.numel(),
         ),
         Judged(
-            tensor=tensor, setting=setting, check=f"{check}, each element", error=element, bound=1.0,
+            tensor=tensor, setting=setting, check=f"{check} (each element)", error=element, bound=1.0,
             elements=exact.numel(),
         ),
     )  # fmt: skip

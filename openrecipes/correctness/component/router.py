@@ -40,11 +40,11 @@ class Router:
     """The router of a model that scores experts by softmax."""
 
     name = "router"
-    title = "MoE router (FP32 logits, softmax, top-k), forward and backward"
+    title = "MoE router"
     reference = "an FP64 reference"
     implementations: Final = {
-        Tier.MEGATRON_CORE: "Megatron-LM router_gating_linear and topk_routing_with_score_function",
-        Tier.TRANSFORMER_ENGINE: "TE fused_topk_with_score_function, as with --moe-router-fusion",
+        Tier.MEGATRON_CORE: "Megatron-LM router in FP32 (topk_routing_with_score_function), forward and backward",
+        Tier.TRANSFORMER_ENGINE: "TE fused_topk_with_score_function, as with --moe-router-fusion, forward and backward",
         Tier.TORCH_GPU: "PyTorch in FP32",
         Tier.TORCH_CPU: "PyTorch in FP32",
     }

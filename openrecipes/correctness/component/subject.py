@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
+from typing import Final
 
 from openrecipes.catalog.model_parts import Shape
 from openrecipes.catalog.models import Model, model
@@ -11,7 +12,8 @@ from openrecipes.render.argument import Argument
 from openrecipes.render.command import command
 from openrecipes.render.training_arguments import default_lines
 
-_PUBLISHED_TOKENS = 4096  # tokens a rank of the published component tests: 8,192-token rows over TP 2
+DEFAULT_MODEL: Final = "Qwen3.5-397B-A17B"
+_PUBLISHED_TOKENS: Final = 4096  # tokens a rank of the published component tests: 8,192-token rows over TP 2
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

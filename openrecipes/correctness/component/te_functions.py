@@ -10,7 +10,7 @@ from transformer_engine.pytorch.permutation import moe_permute_with_probs, moe_u
 from transformer_engine.pytorch.router import fused_topk_with_score_function
 
 from openrecipes.correctness.component.moe_permute import Moved, Routed
-from openrecipes.correctness.component.rms_norm import NormCase, NormResult
+from openrecipes.correctness.component.norm import NormCase, NormResult
 
 
 def rms_norm(case: NormCase) -> NormResult:

@@ -1,0 +1,15 @@
+"""`correctness …`: whether a fast run computes the right thing. One file for each sub-verb."""
+
+import typer
+
+from openrecipes.cli.correctness_component import component
+
+app = typer.Typer(add_completion=False, no_args_is_help=True)
+
+
+@app.callback()
+def _root() -> None:
+    """Check that a fast run computes the right thing."""
+
+
+app.command()(component)
