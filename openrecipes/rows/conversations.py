@@ -65,8 +65,8 @@ def conversation(record: Any) -> Conversation:
 
     Raises: Skipped with the first reason against it.
     """
-    messages = record.get("messages") if isinstance(record, Mapping) else None
-    if not isinstance(messages, list | tuple) or not messages:
+    messages = record.get("messages") if isinstance(record, dict) else None
+    if not isinstance(messages, list) or not messages:
         raise Skipped(SkipReason.NO_MESSAGES)
     kept = tuple(_message(message) for message in messages)
     roles = [message["role"] for message in kept]
@@ -75,7 +75,7 @@ def conversation(record: Any) -> Conversation:
     tools = record.get("tools")
     return Conversation(
         messages=kept,
-        tools=tuple(tools) if isinstance(tools, list | tuple) and tools else None,
+        tools=tuple(tools) if isinstance(tools, list) and tools else None,
         source=_text_or_none(record.get("source")),
         id=_text_or_none(record.get("id")),
     )
@@ -90,20 +90,20 @@ def text_of(content: Any) -> str:
         return ""
     if isinstance(content, str):
         return content
-    if not isinstance(content, list | tuple):
+    if not isinstance(content, list):
         raise Skipped(SkipReason.BAD_CONTENT)
     return "".join(_part(part) for part in content)
 
 
 def _part(part: Any) -> str:
-    text = part.get("text") if isinstance(part, Mapping) else None
+    text = part.get("text") if isinstance(part, dict) else None
     if not isinstance(text, str) or part.get("type", "text") not in ("text", None):
         raise Skipped(SkipReason.BAD_CONTENT)
     return text
 
 
 def _message(message: Any) -> Message:
-    if not isinstance(message, Mapping):
+    if not isinstance(message, dict):
         raise Skipped(SkipReason.BAD_MESSAGE)
     role, content = message.get("role"), message.get("content")
     if not isinstance(role, str):

@@ -111,10 +111,9 @@ class PieceEncoder:
                 edge, supervised = next(edges), not supervised
             if edge < end:
                 self._add_straddling(part, position, one.spans, batch)
-            elif len(part) <= MAX_KEPT_CHARACTERS and part in cache:
-                batch.add((part,), supervised=supervised)
             elif part:
-                batch.add(pretokens(part), supervised=supervised)
+                is_known = len(part) <= MAX_KEPT_CHARACTERS and part in cache
+                batch.add((part,) if is_known else pretokens(part), supervised=supervised)
             position = end
 
     def _add_straddling(self, part: str, position: int, spans: Sequence[Span], batch: "_Pieces") -> None:
@@ -158,7 +157,7 @@ class PieceEncoder:
 
 
 class _Pieces:
-    """The pieces of a batch, in runs that are all supervised or all not; each run has at least one."""
+    """The pieces of a batch, in runs that are all supervised or all not; no run goes over two conversations."""
 
     def __init__(self) -> None:
         self._pieces: list[str] = []
@@ -169,20 +168,22 @@ class _Pieces:
     def begin(self, eos: str) -> None:
         """Begin a conversation behind an EOS."""
         self._conversation_starts.append(len(self._run_starts))
-        self.add((eos,), supervised=False)
+        self._run_starts.append(len(self._pieces))
+        self._run_masks.append(False)
+        self._pieces.append(eos)
 
     def add(self, pieces: Sequence[str], *, supervised: bool) -> None:
-        """Add a run."""
-        self._run_starts.append(len(self._pieces))
-        self._run_masks.append(supervised)
+        """Add pieces, at least one."""
+        if supervised is not self._run_masks[-1]:
+            self._run_starts.append(len(self._pieces))
+            self._run_masks.append(supervised)
         self._pieces += pieces
 
     def encoded(self, cache: PretokenCache) -> Encoded:
         """The batch's tokens, masks by runs, and lengths by conversations."""
         if not self._pieces:
             return Encoded(ids=b"", mask=b"", lengths=())
-        stored = cache.encoded(self._pieces)
-        counts = np.fromiter(map(len, stored), dtype=np.int64, count=len(stored)) >> 2
+        stored, counts = cache.encoded(self._pieces)
         run_tokens = np.add.reduceat(counts, self._run_starts)
         mask = np.repeat(np.array(self._run_masks, dtype=np.uint8), run_tokens)
         lengths = np.add.reduceat(run_tokens, self._conversation_starts) - 1

@@ -16,7 +16,9 @@ import re
 import sys
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
 
 # Unicode's White_Space, as the tokenizers' \s. Python's own \s takes U+001C to U+001F too.
 _BREAK = "\\r\\n"
@@ -60,7 +62,7 @@ class PretokenCache:
 
     def __init__(self, encode_many: Callable[[list[str]], list[bytes]], known: Mapping[str, bytes]) -> None:
         self._encode_many = encode_many
-        self._known = dict(known)
+        self._known = _Known(known)
 
     def __contains__(self, piece: str) -> bool:
         return piece in self._known
@@ -69,13 +71,24 @@ class PretokenCache:
         """Add pieces with their stored ids."""
         self._known.update(pieces)
 
-    def encoded(self, pieces: Sequence[str]) -> list[bytes]:
-        """Stored ids of each piece."""
-        found: list[bytes | None] = list(map(self._known.get, pieces))
-        if None not in found:
-            return cast("list[bytes]", found)
-        missing = list(dict.fromkeys(piece for piece, ids in zip(pieces, found, strict=True) if ids is None))
-        learnt = dict(zip(missing, self._encode_many(missing), strict=True))
-        if len(self._known) < _MAX_KEPT_PRETOKENS:
-            self._known.update({piece: ids for piece, ids in learnt.items() if len(piece) <= MAX_KEPT_CHARACTERS})
-        return [learnt[piece] if ids is None else ids for piece, ids in zip(pieces, found, strict=True)]
+    def encoded(self, pieces: Sequence[str]) -> tuple[list[bytes], NDArray[np.int64]]:
+        """Stored ids of each piece, and how many each has: shape (pieces,)."""
+        stored = list(map(self._known.__getitem__, pieces))
+        counts = np.fromiter(map(len, stored), dtype=np.int64, count=len(stored)) >> 2
+        holes = np.flatnonzero(counts == 0).tolist()
+        if holes:
+            missing = list(dict.fromkeys(pieces[hole] for hole in holes))
+            learnt = dict(zip(missing, self._encode_many(missing), strict=True))
+            if len(self._known) < _MAX_KEPT_PRETOKENS:
+                self._known.update({piece: ids for piece, ids in learnt.items() if len(piece) <= MAX_KEPT_CHARACTERS})
+            for hole in holes:
+                stored[hole] = learnt[pieces[hole]]
+                counts[hole] = len(stored[hole]) >> 2
+        return stored, counts
+
+
+class _Known(dict[str, bytes]):
+    """Nothing for a piece not known, which every known one differs from: a piece has a token at least."""
+
+    def __missing__(self, piece: str) -> bytes:
+        return b""
