@@ -6,6 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# How long an example takes says something about the machine, and nothing about the code.
+settings.register_profile("openrecipes", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("openrecipes")
 
 ROOT = Path(__file__).resolve().parent.parent
 IN_CI = os.environ.get("CI") == "true"

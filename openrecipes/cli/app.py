@@ -15,6 +15,7 @@ from openrecipes.problems import ProblemsError
 # so that `--help` costs no more than typer itself.
 VERBS: dict[str, tuple[str, str]] = {
     "check": ("check", "Lint recipes: schema, layout arithmetic, words, figures."),
+    "plan": ("plan", "Plan memory: does a layout fit, and which layouts are legal."),
     "show": ("show", "Show one recipe for a person."),
     "rank": ("rank", "Show the leaderboard."),
     "data": ("data", "Build, verify and show fixed-length SFT rows."),
