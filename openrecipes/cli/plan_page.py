@@ -1,0 +1,106 @@
+"""A plan as a person reads it: the stages of a recipe's layout and the terms of the worst, or a ranking of layouts."""
+
+from collections.abc import Iterator
+
+from openrecipes.layouts.degrees import Degrees
+from openrecipes.plan.layout_plan import OVERHEAD, LayoutPlan, RecipePlan
+from openrecipes.plan.placement import Placement
+from openrecipes.plan.ranking import RANKING
+from openrecipes.plan.search import Search
+from openrecipes.plan.stage_memory import StageMemory, Term
+
+_SHOWN_FROM_GIB = 0.01
+
+
+def recipe_page(plan: RecipePlan, *, imbalance: float) -> str:
+    """Stage by stage, the worst stage's terms, and the verdict."""
+    layout = plan.layout
+    title = f"{plan.model} on {layout.placement.gpus} x {plan.gpu}: {_label(layout.placement)}"
+    if layout.why_not:
+        return "\n".join((title, "not legal:", *(f"  {reason}" for reason in layout.why_not)))
+    worst = layout.worst
+    assert worst is not None
+    lines = [title, "", *_stages(layout.stages), ""]
+    lines += [f"stage {worst.stage} at its peak ({worst.instant}), GiB:", *_terms(plan.terms[worst.stage]), ""]
+    if plan.megatron_estimate_gib is not None:
+        lines.append(
+            f"Megatron-LM's own estimate of the first stage, which knows no recomputation and one copy of the logits: "
+            f"{plan.megatron_estimate_gib:.1f} GiB"
+        )
+    if layout.placement.ep > 1:
+        lines.append(f"expert imbalance {imbalance:g}: tokens of the most loaded rank over the mean")
+    lines += [f"overhead: {OVERHEAD}.", "", _verdict(layout, worst)]
+    return "\n".join(lines)
+
+
+def search_page(found: Search, limit: int) -> str:
+    """The first layouts of the ranking, and what ruled out the others."""
+    fitting = sum(1 for layout in found.ranked if layout.plan.fits)
+    lines = [
+        f"{found.model} on {found.gpus} x {found.gpu}, rows of {found.batch.row_tokens:,} tokens, "
+        f"{found.batch.global_batch} a step: {len(found.ranked):,} legal layouts, {fitting:,} fit",
+        f"ranked: {RANKING}.",
+        "",
+        *_ranking(found, limit),
+    ]
+    if len(found.ranked) > limit:
+        lines.append(f"… {len(found.ranked) - limit:,} more: --limit, or --json for all")
+    if found.reasons:
+        lines += ["", "excluded:", *(f"  {count:4d}  {relation}" for relation, count in found.reasons.items())]
+        lines.append("  (a degree that no value of the others can mend counts once)")
+    lines += ["", f"overhead {found.overhead_gib:g} GiB: {OVERHEAD}."]
+    return "\n".join(lines)
+
+
+def _stages(stages: tuple[StageMemory, ...]) -> Iterator[str]:
+    yield "stage  layers      parameters   weights  gradients  optimizer  activations   peak GiB   at"
+    for stage in stages:
+        yield (
+            f"{stage.stage:5d}  {stage.layers:6d}  {stage.parameters.total:14,d}  {stage.weights:8.2f}  "
+            f"{stage.gradients:9.2f}  {stage.optimizer:9.2f}  {stage.activations:11.2f}  {stage.peak:9.2f}   "
+            f"{stage.instant}"
+        )
+
+
+def _terms(terms: tuple[Term, ...]) -> Iterator[str]:
+    width = max(len(term.name) for term in terms)
+    for term in terms:
+        if term.gib >= _SHOWN_FROM_GIB:
+            yield f"  {term.gib:7.2f}  {term.name:{width}}  {term.formula}"
+    small = sum(term.gib for term in terms if term.gib < _SHOWN_FROM_GIB)
+    if small:
+        yield f"  {small:7.2f}  {'all others':{width}}"
+
+
+def _verdict(layout: LayoutPlan, worst: StageMemory) -> str:
+    needed = worst.peak + layout.overhead_gib
+    words = "fits" if layout.fits else "does not fit"
+    return (
+        f"{words}: {worst.peak:.1f} GiB allocated peak + {layout.overhead_gib:.1f} GiB overhead = {needed:.1f} of "
+        f"{layout.usable_gib:.1f} GiB"
+    )
+
+
+def _ranking(found: Search, limit: int) -> Iterator[str]:
+    rows = found.ranked[:limit]
+    width = max((len(_label(row.plan.placement)) for row in rows), default=0)
+    yield f"rank  {'layout':{width}}  recompute  fits   peak GiB  without recompute   cost"
+    for number, row in enumerate(rows, start=1):
+        placement, worst = row.plan.placement, row.plan.worst
+        yield (
+            f"{number:4d}  {_label(placement):{width}}  {placement.recompute.granularity:9}  "
+            f"{'yes' if row.plan.fits else 'no ':4}  {worst.peak if worst else 0:9.1f}  {row.peaks['none']:17.1f}  "
+            f"{row.cost.total:5.2f}"
+        )
+
+
+def _label(placement: Placement) -> str:
+    return Degrees(
+        tp=placement.tp,
+        pp=placement.pp,
+        vpp=placement.vpp,
+        cp=placement.cp,
+        ep=placement.ep,
+        etp=placement.etp,
+        dp=placement.dp,
+    ).label
