@@ -1,6 +1,7 @@
 """A run's directory: made once, never reused or overwritten; and what lies where in it."""
 
 import datetime
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,6 +54,11 @@ class RunDirectory:
         return self.root / "log" / "train.log"
 
     @property
+    def checkpoint(self) -> Path:
+        """What the checkpoint that the run started from says of itself, where it says anything."""
+        return self.root / "checkpoint.json"
+
+    @property
     def steps(self) -> Path:
         """The step records read from the log."""
         return self.root / "steps.json"
@@ -66,6 +72,14 @@ class RunDirectory:
     def recipe_with_result(self) -> Path:
         """A copy of the recipe with the result in it."""
         return self.root / "recipe-with-result.yaml"
+
+    def starts_from_random_weights(self) -> bool:
+        """Whether the checkpoint says that its weights are random."""
+        try:
+            said = json.loads(self.checkpoint.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return False
+        return isinstance(said, dict) and said.get("weights") == "random"
 
     def record(self) -> RunRecord:
         """The run record. Raises: UsageError if there is none or it does not fit."""

@@ -39,6 +39,7 @@ class Run:
     last_stamp_s: float | None = None
     record: RunRecord | None = None
     job: Job | None = None
+    starts_from_random_weights: bool = False
 
     def number(self, step: StepRecord) -> int | None:
         """The step's number counted from 0, or None where the log gives it none."""
@@ -93,6 +94,7 @@ def _run(source: str, log: RunLog, sha256: str, *, changed: bool) -> Run:
         last_stamp_s=log.last_stamp_s,
         record=directory.record() if directory else None,
         job=directory.job() if directory else None,
+        starts_from_random_weights=directory is not None and directory.starts_from_random_weights(),
     )
 
 

@@ -149,7 +149,7 @@ def _scorecard(
         gpu_hours_note=_FROM_JOB if ended else _NO_JOB,
         log_sha256=run.log_sha256,
         render_sha256=run.record.render_sha256 if run.record else None,
-        weights="random" if expected.starts_from_random_weights else None,
+        weights="random" if expected.starts_from_random_weights or run.starts_from_random_weights else None,
         deviations=run.record.deviations if run.record else (),
     )
 
