@@ -103,6 +103,12 @@ def _one_bit(state: AdamState, _arm: AdamArm) -> AdamState:
     return replace(state, master=bits.view(torch.float32))
 
 
+def _one_moment_bit(state: AdamState, _arm: AdamArm) -> AdamState:
+    bits = state.exp_avg_sq.clone().view(torch.int32)
+    bits.view(-1)[0] ^= 1
+    return replace(state, exp_avg_sq=bits.view(torch.float32))
+
+
 def _one_nan(gradient: Tensor) -> Tensor:
     spoilt = gradient.clone()
     spoilt.view(-1)[0] = float("nan")
@@ -148,6 +154,7 @@ def controls(values: AdamSettings) -> Iterator[AdamControl]:
     )
     yield AdamControl(name="truncation", spoilt="BF16 weight truncated, masters right", shown=_truncated)
     yield AdamControl(name="one bit", spoilt="the last bit of one master flipped", shown=_one_bit)
+    yield AdamControl(name="one moment bit", spoilt="the last bit of one second moment flipped", shown=_one_moment_bit)
 
 
 def _changed(**values: Any) -> Callable[[AdamSettings], AdamSettings]:

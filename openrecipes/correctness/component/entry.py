@@ -57,20 +57,24 @@ def _judged(one: Judged) -> dict[str, Any]:
 
 
 def _figures(report: Report) -> tuple[str, ...]:
-    """The worst of each check that has a bound above 0."""
-    worst: dict[str, Judged] = {}
+    """Each check that has a bound above 0: the worst of each setting, and what the worst of all was held against."""
+    checks: dict[str, list[Judged]] = {}
     for one in report.findings.judged:
-        if one.bound > 0 and (one.check not in worst or one.ratio > worst[one.check].ratio):
-            worst[one.check] = one
-    return tuple(_figure(one) for one in worst.values())
+        if one.bound > 0:
+            checks.setdefault(one.check, []).append(one)
+    return tuple(_figure(check, judged) for check, judged in checks.items())
 
 
-def _figure(one: Judged) -> str:
-    floor = "" if one.floor is None else f", floor {one.floor:.2e}"
-    setting = f" after {one.setting}" if one.setting else ""
-    beyond = "" if one.passed else ": beyond the bound"
-    figure = f"error {one.error:.2e} against a bound of {one.bound:.2e}"
-    return f"worst {one.check} ({one.tensor}{setting}) {figure}{floor}{beyond}"
+def _figure(check: str, judged: list[Judged]) -> str:
+    worst: dict[str, Judged] = {}
+    for one in judged:
+        if one.setting not in worst or one.ratio > worst[one.setting].ratio:
+            worst[one.setting] = one
+    errors = ", ".join(f"{one.error:.2e}" + (f" after {setting}" if setting else "") for setting, one in worst.items())
+    nearest = max(worst.values(), key=lambda one: one.ratio)
+    floor = "" if nearest.floor is None else f", floor {nearest.floor:.2e}"
+    beyond = "" if nearest.passed else ", beyond it"
+    return f"{check}: error {errors} (worst in {nearest.tensor}: bound {nearest.bound:.2e}{floor}{beyond})"
 
 
 def _exact(report: Report) -> tuple[str, ...]:

@@ -64,7 +64,13 @@ def examined(component: Component, subject: Subject, bench: Bench, *, now: Calla
     if on_gpu:
         torch.cuda.reset_peak_memory_stats()
     started, day = time.perf_counter(), datetime.datetime.fromtimestamp(now(), datetime.UTC).date()
-    findings = component.examine(subject, bench)
+    threads = torch.get_num_threads()
+    if not on_gpu:
+        torch.set_num_threads(1)  # reduced shapes gain nothing from threads, and lose much where cores are busy
+    try:
+        findings = component.examine(subject, bench)
+    finally:
+        torch.set_num_threads(threads)
     if on_gpu:
         torch.cuda.synchronize()
     return Report(

@@ -154,11 +154,6 @@ class Report:
         return bool(judged) and bool(controls) and sound
 
     @property
-    def failed(self) -> tuple[Judged, ...]:
-        """What is outside its bound."""
-        return tuple(one for one in self.findings.judged if not one.passed)
-
-    @property
     def uncaught(self) -> tuple[Control, ...]:
         """The controls that nothing caught."""
         return tuple(control for control in self.findings.controls if not control.caught)
@@ -175,11 +170,6 @@ class Report:
             return f"{self.implementation} is the training stack's own code, at the shape stated"
         reduced = " and the shape is reduced" if self.tier.is_reduced else ""
         return f"{self.implementation} is a stand-in{reduced}: it shows that the test works, not that the stack does"
-
-    @property
-    def worst(self) -> Judged | None:
-        """The quantity nearest to its bound, or furthest beyond it; exact checks only where one fails."""
-        return max(self.findings.judged, key=lambda one: one.ratio, default=None)
 
 
 def worst_of_each(judged: Iterable[Judged]) -> tuple[Judged, ...]:

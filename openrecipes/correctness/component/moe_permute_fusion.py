@@ -99,7 +99,8 @@ def _dot_products(case: Routed, found: Tensor, expected: Tensor) -> Judged:
 
 def _case(subject: Subject, bench: Bench) -> Routed:
     """Random tokens, each with top_k experts by random scores: softmax over the chosen ones as probabilities."""
-    tokens, hidden, experts, top_k = _REDUCED if bench.reduced else _sizes(subject)
+    sizes = _sizes(subject)
+    tokens, hidden, experts, top_k = _REDUCED if bench.reduced else sizes
     generator = torch.Generator(device=bench.device).manual_seed(bench.seed)
 
     def normal(*size: int) -> Tensor:
