@@ -8,13 +8,21 @@ from pathlib import Path
 from typing import Final
 
 from openrecipes.check.rules_page import rules_page
+from openrecipes.plan.formulas_page import with_formulas
 from openrecipes.recipe.schema import schema_text
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 
+
+def plan_page() -> str:
+    """The page of `plan`, its prose as it stands, its tables of formulas made anew."""
+    return with_formulas((ROOT / "docs" / "plan.md").read_text(encoding="utf-8"))
+
+
 GENERATED: Final[Mapping[str, Callable[[], str]]] = {
     "schema/recipe.schema.yaml": schema_text,
     "docs/rules.md": rules_page,
+    "docs/plan.md": plan_page,
 }
 
 
