@@ -4,6 +4,7 @@ import importlib
 import typing
 from dataclasses import fields, is_dataclass, replace
 from functools import cache
+from pathlib import Path
 
 import pytest
 import torch
@@ -134,3 +135,13 @@ def _spoilt(sound, field: str, spoil: str):
         return replace(found, **{field: tensor})
 
     return run
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_documentation_names_every_tier_and_control(name):
+    text = (Path(__file__).resolve().parents[3] / "docs" / "correctness-components.md").read_text(encoding="utf-8")
+    section = text.split(f"\n## {name}\n")[1].split("\n## ")[0]
+    assert [one.name for one in report(name).findings.controls if f"`{one.name}`" not in section] == []
+    stack = [tier for tier in component_named(name).implementations if not tier.is_stand_in]
+    (row,) = [line for line in text.splitlines() if line.startswith(f"| `{name}` |")]
+    assert all(f"`{tier}`" in row for tier in stack)
