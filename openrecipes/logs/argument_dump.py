@@ -10,7 +10,7 @@ _BEGIN, _END = b" arguments -----", b"end of arguments"
 _LINE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*) (\.*) ?(.*)")
 _MAX_DUMP = 512 * 1024
 _MAX_ARGUMENTS = 5000
-_LOOK_FOR = 1 << 28
+_LOOK_FOR = 1 << 26
 """Offset up to which a dump is looked for: it is printed before the first step."""
 
 
@@ -25,15 +25,15 @@ class ArgumentDump:
         """Read a dump where the buffer holds one; the offset from which the stream is still needed."""
         if self.values or self._position > _LOOK_FOR:
             return buffer.end
-        at = buffer.data.find(_BEGIN, max(self._position, buffer.base) - buffer.base)
+        at = buffer.find(_BEGIN, self._position)
         if at < 0:
             self._position = max(self._position, buffer.end - len(_BEGIN) + 1)
             return self._position
-        stop = buffer.data.find(_END, at, at + _MAX_DUMP)
-        if stop < 0 and not buffer.is_last and len(buffer.data) - at < _MAX_DUMP:
-            return buffer.base + at
-        region = buffer.data[at : stop if stop >= 0 else at + _MAX_DUMP]
-        self._position = buffer.base + at + len(_BEGIN)
+        stop = buffer.find(_END, at, at + _MAX_DUMP)
+        if stop < 0 and not buffer.is_last and buffer.end - at < _MAX_DUMP:
+            return at
+        region = buffer.piece(at, stop if stop >= 0 else at + _MAX_DUMP)
+        self._position = at + len(_BEGIN)
         self._read(region[region.find(b"\n") + 1 :] if b"\n" in region else b"", is_whole=stop >= 0)
         return self._position
 

@@ -46,7 +46,9 @@ class MegatronReader(Reader):
         *(b"elapsed time", b"per iteration", b"lm loss", b"lm-loss", b"consumed samples", b"skipped iterations"),
         *(b"nan iterations", b"elapsed_time_per_iteration", b"OVERFLOW!"),
     )
-    sure_needles: tuple[bytes, ...] = (b"elapsed time per iteration", b"OVERFLOW!")
+    sure_needles: tuple[bytes, ...] = (b"elapsed time per iteration", b"elapsed_time_per_iteration")
+    needles_beside: tuple[bytes, ...] = (b"OVERFLOW!",)
+    beside_signs: tuple[bytes, ...] = (b"deepspeed", b"DeepSpeed", b"OVERFLOW!")
     averages_over_interval = True
 
     def __init__(self) -> None:

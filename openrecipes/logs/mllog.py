@@ -23,6 +23,7 @@ class MllogReader(Reader):
     """Reads MLLOG records. Their counter counts samples or tokens, so its steady growth tells the step numbers."""
 
     name = "mllog"
+    closing = "}"
     needles = (b"MLLOG", b"tracked_stats", b"train_loss")
     sure_needles = (b"MLLOG",)
 

@@ -30,7 +30,6 @@ class Printed:
     values: dict[str, float | str]
     end: int | None
     unfinished: bool = False
-    elided: bool = False
 
 
 def number(text: str) -> float | None:
@@ -50,33 +49,50 @@ def number(text: str) -> float | None:
 def mapping(text: str, start: int, stop: int | None = None) -> Printed:
     """The mapping whose opening brace is `text[start]`, read up to `stop`. Nested values are kept as their text."""
     text = text if stop is None else text[:stop]
+    if plain := _plain_mapping(text, start):
+        return plain
     values: dict[str, float | str] = {}
-    position, elided = start + 1, False
+    position = start + 1
     while True:
         position = _skip(text, position, " \t\n\r,")
         if position >= len(text):
-            return Printed(values, None, unfinished=True, elided=elided)
+            return Printed(values, None, unfinished=True)
         if text[position] == "}":
-            return Printed(values, position + 1, elided=elided)
+            return Printed(values, position + 1)
         if dots := _ELLIPSIS.match(text, position):
-            position, elided = dots.end(), True
+            position = dots.end()
             continue
         key = _KEY.match(text, position)
         if key is None:
-            return Printed(values, None, unfinished=_may_be_key(text[position:]), elided=elided)
+            return Printed(values, None, unfinished=_may_be_key(text[position:]))
         end = _value_end(text, key.end())
         if end is None:
-            return Printed(values, None, unfinished=len(text) - key.end() < _MAX_VALUE, elided=elided)
+            return Printed(values, None, unfinished=len(text) - key.end() < _MAX_VALUE)
         name = next(group for group in key.groups() if group is not None)
         raw = text[key.end() : end].strip()
-        if _ELLIPSIS.fullmatch(raw):
-            elided = True
-        else:
+        if not _ELLIPSIS.fullmatch(raw):
             read = number(raw)
             if read is None and not _is_text(raw):
-                return Printed(values, None, elided=elided)
+                return Printed(values, None)
             values[name] = raw.strip("'\"") if read is None else read
         position = end
+
+
+def _plain_mapping(text: str, start: int) -> Printed | None:
+    """A mapping of nothing but quoted names and bare numbers, which most are; None where it is another."""
+    end = text.find("}", start)
+    if end < 0 or end - start > _MAX_VALUE:
+        return None
+    values: dict[str, float | str] = {}
+    for pair in text[start + 1 : end].split(", "):
+        name, colon, printed = pair.partition(": ")
+        if not colon or len(name) < 3 or name[0] != "'" or name[-1] != "'" or "'" in name[1:-1] or "_" in printed:
+            return None
+        try:
+            values[name[1:-1]] = float(printed)
+        except ValueError:
+            return None
+    return Printed(values, end + 1)
 
 
 def _skip(text: str, position: int, blanks: str) -> int:

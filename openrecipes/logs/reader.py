@@ -1,5 +1,6 @@
 """What a reader of one log format gives, and the marks by which the scan finds its records."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -61,8 +62,18 @@ class Reader(Protocol):
     """Each record, even a wrapped one, holds at least one of these on one line."""
     sure_needles: tuple[bytes, ...]
     """Fewer and longer ones, for logs whose records are whole lines."""
+    needles_beside: tuple[bytes, ...] = ()
+    """What else is searched for then: lines that are no records but bear on them."""
+    beside_signs: tuple[bytes, ...] = ()
+    """What the head of a log holds if such lines can come later in it."""
+    sure_pattern: re.Pattern[bytes] | None = None
+    """Instead of them, a pattern whose first byte is rare in logs, which is faster than two needles."""
+    wrapped_pattern: re.Pattern[bytes] | None = None
+    """Instead of `needles`, once a sample has shown that each record holds it."""
     arguments: Mapping[str, str]
     """The trainer's own arguments, as far as the log has printed them."""
+    closing: str = ""
+    """What the line that ends a record holds; "" where no one sign ends it."""
     separator: str = r"\|"
     """What follows a number in the middle of a record: by it, a number that a wrap cut is put together."""
     problems: list[Problem]

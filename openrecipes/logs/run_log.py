@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from openrecipes.logs import detect
 from openrecipes.logs.merge import merged
-from openrecipes.logs.sources import chunks, damage, log_files, opened
+from openrecipes.logs.sources import damage, log_files, opened
 from openrecipes.logs.step import StepRecord
 from openrecipes.logs.stream import LogStream, problems_of
 from openrecipes.problems import Place, Problem, in_order
@@ -73,8 +73,7 @@ def _read(file: str, format_name: str | None, damaged: list[Problem]) -> LogStre
     stream = LogStream(file, detect.readers(format_name))
     with opened(file) as source:
         try:
-            for chunk in chunks(source):
-                stream.feed(chunk)
+            stream.read_from(source)
         except Exception as error:
             reason = damage(error)
             if reason is None:

@@ -9,7 +9,7 @@ from openrecipes.logs.slime_rollouts import Rollouts
 from openrecipes.logs.step import StepRecord
 from openrecipes.problems import Problem
 
-_START = re.compile(r"((?:[a-z]{1,24}-)?)(step|perf)\s*(\d[\d ]{0,24}?)\s*:\s*(?=\{|\[repeated|\Z)")
+_START = re.compile(r"(step|perf)\s{0,9}(\d{1,24})\s{0,9}:\s{0,9}(?=\{|\[repeated|\Z)")
 _KEY = re.compile(r"""['"](?:perf|train)/[^'"\s]{0,80}(?:['"]\s*:|\Z)""")
 _PAIR = re.compile(r"""['"]((?:perf|train)/[^'"]{1,80})['"]\s*:\s*([^,}]{1,80})""")
 _TELLING = ("perf/step_time", "perf/train_time", "train/loss", "train/grad_norm")
@@ -20,8 +20,11 @@ class SlimeReader(Reader):
     """Reads slime's records; a `step` and a `perf` are one step by their own numbers, never by position."""
 
     name = "slime"
+    closing = "}"
     needles = (b"perf/", b"train/", b": [repeated ")
     sure_needles = (b"perf/step_time", b"train/loss")
+    sure_pattern = re.compile(rb"\{'(?:perf|train)/")
+    wrapped_pattern = re.compile(rb"'(?:perf|train)/")
 
     def __init__(self) -> None:
         self.arguments: Mapping[str, str] = {}
@@ -34,28 +37,26 @@ class SlimeReader(Reader):
         """Both kinds of record wherever they stand in the text, and a training dict without a number in front."""
         parts: list[Part] = []
         broken: list[Part] = []
-        position, whole = 0, False
-        while start := _START.search(text, position):
+        start = _START.search(text)
+        while start:
             follower = _START.search(text, start.end())
             part, read = _record(text, start, follower.start() if follower else len(text))
             if read.end is not None:
-                if part is not None:
-                    parts.append(part)
-                position, whole = read.end, True
+                parts.append(part)
             elif read.unfinished and follower is None:
-                return Finding(parts=tuple(parts), open_at=start.start(), broken=tuple(broken))
-            else:
-                if part is not None:
-                    broken.append(part)
-                position = start.end()
-        if not whole and not broken and (key := _KEY.search(text)):
+                sure = part.kind != "other"
+                return Finding(parts=tuple(parts), open_at=start.start(), open_is_sure=sure, broken=tuple(broken))
+            elif part.kind != "other":
+                broken.append(part)
+            start = _START.search(text, part.end) if follower and follower.start() < part.end else follower
+        if not parts and not broken and (key := _KEY.search(text)):
             bare = _without_number(text, key.start())
             return Finding(parts=(bare,) if bare else (), fragment=True)
         return Finding(parts=tuple(parts), broken=tuple(broken))
 
     def take(self, part: Part, spot: Spot) -> Iterable[StepRecord]:
         """Steps complete with this record: a `step` waits for its `perf`."""
-        if self._seen.is_copy(part, spot.timestamp_s):
+        if part.kind == "other" or self._seen.is_copy(part, spot.timestamp_s):
             return
         self._pairs.update(hash((key, part.values[key])) for key in _TELLING if key in part.values)
         if part.kind == "step":
@@ -73,28 +74,35 @@ class SlimeReader(Reader):
         yield from self._rollouts.flush()
 
 
-def _record(text: str, start: re.Match[str], stop: int) -> tuple[Part | None, Printed]:
-    """The record at a start and how its mapping reads; no part for kinds that are no training record."""
-    index = start.group(3).replace(" ", "")
-    if text[start.end() : start.end() + 1] != "{":
-        read = Printed({}, None, unfinished=start.end() >= len(text))
+def _record(text: str, start: re.Match[str], stop: int) -> tuple[Part, Printed]:
+    """The record at a start, of kind "other" where it is no training record, and how its mapping reads."""
+    index = start.group(2)
+    if text[start.end() : start.end() + 1] == "{":
+        closed = text.find("}", start.end(), stop) >= 0
+        read = mapping(text, start.end(), stop) if closed else _begun(text[start.end() : stop])
     else:
-        read = mapping(text, start.end(), stop)
-    kind = _kind(start.group(1) + start.group(2), read)
-    end = read.end if read.end is not None else start.end()
-    if kind is None or len(index) > 19:
-        return None, read
+        read = Printed({}, None, unfinished=start.end() >= len(text))
+    # `critic-step 3: {…}` is another model's record.
+    prefixed = (
+        text[max(start.start() - 1, 0) : start.start()] == "-" and text[start.start() - 2 : start.start() - 1].isalpha()
+    )
+    kind = _kind(start.group(1), read) if len(index) < 20 and not prefixed else "other"
+    end = start.end() if read.end is None else read.end
     return Part(kind=kind, index=int(index), values=read.values, start=start.start(), end=end), read
 
 
-def _kind(word: str, read: Printed) -> str | None:
+def _begun(text: str) -> Printed:
+    """A mapping without an end in sight; only what tells its kind is looked at."""
+    return Printed({"rollout/": ""} if "rollout/" in text else {}, None, unfinished=True)
+
+
+def _kind(word: str, read: Printed) -> str:
     if read.end is None:
-        return word if word in ("step", "perf") and not any(key.startswith("rollout/") for key in read.values) else None
+        data = any(key.startswith("rollout/") for key in read.values)
+        return word if word in ("step", "perf") and not data else "other"
     if word == "step" and any(key.startswith("train/") for key in read.values):
         return "step"
-    if word == "perf" and any(key in read.values for key in _TIMED):
-        return "perf"
-    return None
+    return "perf" if word == "perf" and any(key in read.values for key in _TIMED) else "other"
 
 
 def _without_number(text: str, key_at: int) -> Part | None:

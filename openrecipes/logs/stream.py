@@ -2,16 +2,18 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import BinaryIO
 
 from openrecipes.logs.argument_dump import ArgumentDump
 from openrecipes.logs.reader import Part, Reader, Spot
 from openrecipes.logs.segments import Buffer, segments_of
+from openrecipes.logs.sources import CHUNK
 from openrecipes.logs.step import StepRecord
 from openrecipes.logs.text import clock_s
 from openrecipes.logs.track import Track
 from openrecipes.problems import Place, Problem
 
-_SAMPLE = 8 << 20
+_SAMPLE = 1 << 20
 """Bytes after which the format with the most timed steps is read alone, and whole-line logs the fast way."""
 _EDGE = 64 * 1024
 _MAX_PROBLEMS = 100
@@ -58,8 +60,7 @@ class LogStream:
         self.bytes_read = 0
         self._on_step = on_step
         self._buffer = Buffer()
-        self._tail = b""
-        self._head_read = False
+        self._signs: set[bytes] = set()
         for reader in readers:
             reader.arguments = self.dump.values
         self._tracks = [
@@ -72,15 +73,23 @@ class LogStream:
         """The format that fits this stream best so far."""
         return max(self.found, key=lambda found: found.rank)
 
-    def feed(self, chunk: bytes) -> None:
+    def feed(self, piece: bytes) -> None:
         """Read on."""
-        if not self._head_read:
-            self._read_head(chunk)
-        self.bytes_read += len(chunk)
-        self._buffer.append(chunk)
+        for start in range(0, len(piece), CHUNK):
+            self._buffer.append(piece[start : start + CHUNK])
+            self._read_on()
+
+    def read_from(self, source: BinaryIO) -> None:
+        """Read on to the end of an open file."""
+        while self._buffer.read_from(source, CHUNK):
+            self._read_on()
+
+    def _read_on(self) -> None:
+        if not self.bytes_read:
+            self._read_head()
+        self.bytes_read = self._buffer.end
         self._scan()
-        self._tail = chunk[-_EDGE:] if len(chunk) >= _EDGE else (self._tail + chunk)[-_EDGE:]
-        if self._buffer.end > _SAMPLE:
+        if self._buffer.end >= _SAMPLE:
             self._settle()
 
     def close(self) -> None:
@@ -90,20 +99,22 @@ class LogStream:
         for track, found in zip(self._tracks, self.found, strict=True):
             for step in track.reader.finish():
                 self._keeper(found)(step)
-        for text in reversed(list(segments_of(self._tail))):
+        for text in reversed(list(segments_of(self._buffer.piece(self._buffer.end - _EDGE, self._buffer.end)))):
             self.last_stamp_s = clock_s(text)
             if self.last_stamp_s is not None:
                 break
 
-    def _read_head(self, chunk: bytes) -> None:
-        self._head_read = True
-        head = chunk[:_EDGE]
+    def _read_head(self) -> None:
+        head = self._buffer.piece(0, _EDGE)
         odd = sum(head.count(byte) for byte in (*range(7), *range(14, 27), *range(28, 32), 127))
+        signs = {sign for found in self.found for sign in found.reader.beside_signs}
+        self._signs = {sign for sign in signs if self._buffer.find(sign, 0) >= 0}
         self.holds_text = odd <= len(head) // 20
         self.first_stamp_s = next((stamp for text in segments_of(head) if (stamp := clock_s(text)) is not None), None)
 
     def _scan(self) -> None:
         needed = [track.scan(self._buffer) for track in self._tracks]
+        needed.append(max(self._buffer.end - _EDGE, self._buffer.base))
         self._buffer.forget(min([self.dump.scan(self._buffer), *needed]))
 
     def _settle(self) -> None:
@@ -114,7 +125,7 @@ class LogStream:
         if len(self._tracks) > 1:
             self._tracks = [track for track in self._tracks if track.reader is best.reader]
             self.found = [best]
-        self._tracks[0].sure = self._tracks[0].joined == 0
+        self._tracks[0].settle(beside=any(sign in self._signs for sign in best.reader.beside_signs))
 
     def _keeper(self, found: Found) -> Callable[[StepRecord], None]:
         def keep(step: StepRecord) -> None:

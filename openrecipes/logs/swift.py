@@ -25,6 +25,7 @@ class SwiftReader(Reader):
     """Reads the dicts. Their `train_speed` is an average since the start, so most of them tell no step time."""
 
     name = "swift"
+    closing = "}"
     averages_over_interval = True
     needles = (
         b"train_speed(",

@@ -12,7 +12,9 @@ _ANSI = re.compile(
     r"|\[(?:[0-9]{1,3};)*[0-9]{1,3}m"  # colours whose escape character a web console dropped
     r"|\x1b[@-Z\\-_]|[\x00\x07\x08]"
 )
-_MAY_HOLD_ANSI = re.compile(r"[\x00\x07\x08\x1b\x9b␛]|\^\[|\\(?:u001b|x1b|033|e\[)|\[[0-9;]{1,11}m")
+_USUAL_ANSI = re.compile(r"\x1b\[[0-9;]*m")
+_ANSI_SIGNS = ("\x1b", "^[", "\x9b", "␛", "\\u001b", "\\x1b", "\\033", "\\e[", "\x00", "\x07", "\x08")
+_LOST_ESCAPE = re.compile(r"\[[0-9;]{1,11}m")
 _ENTITY = re.compile(r"&(?:#39|quot|#34|amp|lt|gt);")
 _JSON_ESCAPES = (("\\r", " "), ("\\n", " "), ("\\t", " "), ('\\"', '"'), ("\\/", "/"))
 
@@ -26,16 +28,30 @@ _PREFIXES = tuple(
         ("grep", r"\s*[\w./-]{1,200}\.(?:log|out|err|txt)[:-](?:\d+[:-])?"),
         ("kubectl", r"\s*\[(?:pod|container)/[^\]\s]+\]\s?"),
         ("compose", r"\s*[\w.-]{1,80}-\d+\s{1,20}\| "),
+        ("torchx", r"\s*[\w.-]{1,80}/\d{1,6} "),
         ("ray", r"\s*\((?P<ray>[A-Za-z_]\w{0,80}(?:\([^)]{0,80}\))?,? ?pid=\d+(?:, ip=[\d.a-fA-F:]+)?)\)\s?"),
         ("ray", r"\s*\((?:raylet|autoscaler|gcs_server)[^)]{0,64}\)\s?"),
         ("mpirun", r"\s*\[(?P<mpirun>\d+,\d+)\]<std(?:out|err)>:\s?"),
         ("torchrun", r"\s*\[(?P<torchrun>(?:default|rank)\d+)\]:\s?"),
         ("srun", r"\s*(?P<srun>\d{1,6}): "),
-        ("pdsh", r"(?P<pdsh>(?!iteration|step|perf|rollout|epoch)(?=[\w.-]{0,62}\d)[A-Za-z][\w.-]{0,62}): "),
+        (
+            "pdsh",
+            r"(?P<pdsh>(?!iteration|step|perf|rollout|epoch)(?=[\w.-]{0,62}\d)[A-Za-z][\w.-]{0,62}): ",
+        ),
         ("viewer", r"\s*(?:\[\d{1,9}\]\s|\d{1,9}[:|\t]\s?)"),
         ("clock", r"\s*\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?\s"),
     )
 )
+# Which of them a first character rules in; a letter or a digit may begin several.
+_BY_FIRST = {
+    "(": ("ray",),
+    "{": ("docker",),
+    ">": ("quote",),
+    "[": ("kubectl", "mpirun", "torchrun", "viewer", "clock"),
+}
+_FOR_WORDS = ("cri", "grep", "compose", "torchx", "srun", "pdsh", "viewer", "clock")
+_TRIED = {first: tuple(pair for pair in _PREFIXES if pair[0] in kinds) for first, kinds in _BY_FIRST.items()}
+_TRIED_FOR_WORDS = tuple(pair for pair in _PREFIXES if pair[0] in _FOR_WORDS)
 _NUMBERED = re.compile(r"\d{1,9}:")
 _CLOCK = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[T ]{0,2}(\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?(?:(Z)|([+-])(\d\d):?(\d\d)(?!\d))?"
@@ -45,7 +61,9 @@ _CLOCK = re.compile(
 def decoded(line: bytes) -> str:
     """The line as text, without colours, cursor movement and the escapes of JSON-wrapping collectors."""
     text = line.decode("utf-8", errors="replace")
-    if _MAY_HOLD_ANSI.search(text):
+    if "\x1b" in text:
+        text = _USUAL_ANSI.sub("", text)
+    if any(sign in text for sign in _ANSI_SIGNS) or _LOST_ESCAPE.search(text):
         text = _ANSI.sub("", text)
     if "\\" in text:
         for escape, plain in _JSON_ESCAPES:
@@ -60,7 +78,8 @@ def split_prefix(text: str) -> tuple[tuple[str, ...], str, str]:
     kinds: list[str] = []
     writer, position = "", 0
     for _ in range(8):
-        for kind, pattern in _PREFIXES:
+        first = text[position : position + 64].lstrip()[:1]
+        for kind, pattern in _TRIED.get(first, _TRIED_FOR_WORDS):
             if match := pattern.match(text, position):
                 kinds.append(kind)
                 writer = match.group(kind) if match.re.groups and kind in match.re.groupindex else writer
@@ -68,6 +87,8 @@ def split_prefix(text: str) -> tuple[tuple[str, ...], str, str]:
                 break
         else:
             break
+        if kinds[-1] == "clock":
+            break  # what follows a stamp is the program's own
     return tuple(kinds), writer, text[position:]
 
 

@@ -13,6 +13,10 @@ from openrecipes.logs.text import clock_s, continuation, split_prefix
 MAX_JOIN = 24
 """A record wrapped over more lines than this is not put together."""
 _LOOK_BEHIND = 12
+_LONGEST_NEEDLE = 64
+_ENOUGH = 500
+_BESIDE = frozenset(("other", "mark", "time", "overflow"))
+"""Kinds of parts that stand beside the records; losing one loses no step."""
 _OVERLAP = MAX_SEGMENT // 4
 _LAST_NUMBER = re.compile(r"[\d.eE+-]+\s*\Z")
 _DIGITS = re.compile(r"(?:\d|[.,]\d|[eE][+-]?\d|[+-]\d)[\d.,eE+-]*\s*")
@@ -35,7 +39,13 @@ class Track:
     on_broken: Callable[[Part, Spot, str], None]
     file: str
     sure: bool = False
+    pattern: re.Pattern[bytes] | None = None
+    needles: tuple[bytes, ...] = ()
     joined: int = 0
+    _unsure: int = 0
+    _unmatched: int = 0
+    _noted: int = 0
+    _marked: dict[bytes, int] = field(default_factory=dict)
     found: int = 0
     position: int = 0
     consumed: int = 0
@@ -43,6 +53,9 @@ class Track:
     _searched: dict[bytes, int] = field(default_factory=dict)
     _endless: set[int] = field(default_factory=set)
     _unexplained: int = -9
+
+    def __post_init__(self) -> None:
+        self.needles = self.reader.needles
 
     def scan(self, buffer: Buffer) -> int:
         """Read what the buffer allows; the offset from which the stream is still needed."""
@@ -55,17 +68,23 @@ class Track:
 
     def _next_hit(self, buffer: Buffer) -> int | None:
         """Offset of the nearest needle at or after the position. A needle may straddle two pieces of the stream."""
+        if self.pattern is not None:
+            begin = max(self.position, self._searched.get(b"", 0))
+            found = buffer.search(self.pattern, begin)
+            if found < 0:
+                self._searched[b""] = max(begin, buffer.end - _LONGEST_NEEDLE)
+            return None if found < 0 else found
         best: int | None = None
-        for needle in self.reader.sure_needles if self.sure else self.reader.needles:
+        for needle in self.needles:
             known = self._hits.get(needle)
             if known is None or known < self.position:
-                begin = max(self.position, self._searched.get(needle, 0), buffer.base)
-                found = buffer.data.find(needle, begin - buffer.base)
-                if found < 0:
+                begin = max(self.position, self._searched.get(needle, 0))
+                known = buffer.find(needle, begin)
+                if known < 0:
                     self._hits.pop(needle, None)
                     self._searched[needle] = max(begin, buffer.end - len(needle) + 1)
                     continue
-                known = self._hits[needle] = buffer.base + found
+                self._hits[needle] = known
             best = known if best is None else min(best, known)
         return best
 
@@ -145,6 +164,9 @@ class Track:
                 break
             if latest.ends_in_number and not self._number_goes_on(buffer, longer, later):
                 break
+            if latest.open_at is not None and self.reader.closing not in later.text:
+                longer = longer.with_later(later)
+                continue
             longer, latest = self._joined(longer, later)
             if latest.open_at is not None:
                 continue
@@ -168,6 +190,29 @@ class Track:
                 return other, found
         return longer, finding
 
+    def settle(self, *, beside: bool) -> None:
+        """Search the rest by the fewest marks that would have led to every record so far.
+
+        `beside`: also for the lines that bear on records, because the log's head speaks of what prints them.
+        """
+        reader = self.reader
+        self.sure = not self.joined and not self._unsure
+        marks = reader.sure_needles if self.sure else reader.needles
+        everywhere = [mark for mark in marks if self._marked.get(mark) == self._noted]
+        # Where lines are wrapped, a second mark finds the record in which the wrap cuts the first.
+        enough = everywhere[:1] if self.sure else everywhere[:2] if len(everywhere) > 1 else []
+        self.needles = (*(enough or marks), *(reader.needles_beside if beside else ()))
+        self.pattern = reader.sure_pattern if self.sure else None if self._unmatched else reader.wrapped_pattern
+
+    def _note_marks(self, lines: bytes) -> None:
+        """Note which marks would have led to these lines."""
+        sure, wrapped = self.reader.sure_pattern, self.reader.wrapped_pattern
+        here = [mark for mark in {*self.reader.sure_needles, *self.reader.needles} if mark in lines]
+        self._noted += 1
+        self._marked.update({mark: self._marked.get(mark, 0) + 1 for mark in here})
+        self._unsure += not (sure.search(lines) if sure else any(mark in here for mark in self.reader.sure_needles))
+        self._unmatched += wrapped is not None and wrapped.search(lines) is None
+
     def _number_goes_on(self, buffer: Buffer, window: "Window", later: Segment) -> bool:
         """Whether a line may go on with the number that ends the one before it.
 
@@ -181,6 +226,8 @@ class Track:
 
     def _take(self, buffer: Buffer, window: "Window", finding: Finding) -> None:
         self.joined += len(window.segments) > 1 and bool(finding.parts)
+        if not self.sure and self._noted < _ENOUGH and any(part.kind not in _BESIDE for part in finding.parts):
+            self._note_marks(buffer.piece(window.segments[0].start, window.segments[-1].end))
         for part in finding.parts:
             self.found += 1
             for step in self.reader.take(part, window.spot(buffer, self.file, part.start)):
@@ -237,7 +284,14 @@ class Window:
 
     def with_later(self, segment: Segment) -> "Window":
         """This window and the line after it."""
-        return Window.of(*self.segments, segment, glue=self.glue)
+        if self.glue is not Glue.EXACT:
+            return Window.of(*self.segments, segment, glue=self.glue)
+        return replace(
+            self,
+            segments=(*self.segments, segment),
+            offsets=(*self.offsets, len(self.text)),
+            text=self.text + continuation(segment.text, self.lead),
+        )
 
     def spot(self, buffer: Buffer, file: str, start: int) -> Spot:
         """Where the record that begins at an offset of the text stands."""
