@@ -22,7 +22,8 @@ class LossCase:
     @property
     def columns(self) -> int:
         """Columns of one rank."""
-        return self.logits.shape[1] // self.tp
+        padded: int = self.logits.shape[1]
+        return padded // self.tp
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
