@@ -1,6 +1,7 @@
 """The steps of a log that is still being written."""
 
 from openrecipes.logs import detect
+from openrecipes.logs.copies import CopyFilter
 from openrecipes.logs.step import StepRecord
 from openrecipes.logs.stream import LogStream
 
@@ -12,8 +13,9 @@ class LogFollower:
     """
 
     def __init__(self, *, format: str | None = None, file: str = "-") -> None:  # noqa: A002
-        self._fresh: list[StepRecord] = []
-        self._stream = LogStream(file, detect.readers(format), self._fresh.append)
+        self._stream = LogStream(file, detect.readers(format))
+        self._copies = CopyFilter()
+        self._told: dict[str, int] = {}
 
     @property
     def format(self) -> str | None:
@@ -25,14 +27,16 @@ class LogFollower:
         """Steps that `data` completed, in the log's order."""
         if data:
             self._stream.feed(data)
-        return self._drain()
+        return self._fresh()
 
     def close(self) -> list[StepRecord]:
         """Steps still waiting when the log ends: a last line without its end, a step whose timing never came."""
         self._stream.close()
-        return self._drain()
+        return self._fresh()
 
-    def _drain(self) -> list[StepRecord]:
-        fresh = list(self._fresh)
-        self._fresh.clear()
-        return fresh
+    def _fresh(self) -> list[StepRecord]:
+        """Steps of the best format that were not told. A better format, once known, tells no step again."""
+        best = self._stream.best
+        begin = self._told.get(best.reader.name, 0)
+        self._told[best.reader.name] = len(best.steps)
+        return [step for step in best.steps[begin:] if not self._copies.is_copy(step)]

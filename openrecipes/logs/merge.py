@@ -19,12 +19,12 @@ def merged(files: Iterable[Sequence[StepRecord]], arguments: Mapping[str, str], 
     """
     problems: list[Problem] = []
     told: list[Sequence[StepRecord]] = []
+    copies = CopyFilter()
     for file in files:
-        steps, complaints = one_rank(_forward(file, problems))
+        steps, complaints = one_rank(_forward([step for step in file if not copies.is_copy(step)], problems))
         problems.extend(complaints)
         told.append(steps)
-    copies = CopyFilter()
-    together = [step for file in _side_by_side_files(told, problems) for step in file if not copies.is_copy(step)]
+    together = [step for file in _side_by_side_files(told, problems) for step in file]
     attempts = list(_attempts(together, problems))
     if averages:
         attempts = [with_intervals(attempt, arguments) for attempt in attempts]

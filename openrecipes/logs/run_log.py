@@ -45,6 +45,7 @@ def read_log(sources: Sequence[str | Path], *, format: str | None = None) -> Run
     Memory does not grow with the size of the logs, only with the number of their steps.
     Raises: UsageError for a file that cannot be read and for an unknown format.
     """
+    detect.readers(format)
     files = log_files(sources)
     damaged: list[Problem] = []
     streams = [_read(file, format, damaged) for file in files]

@@ -1,7 +1,7 @@
 """The piece of a log that is in memory, and the lines around a place in it."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -34,8 +34,10 @@ class Buffer:
     def read_from(self, stream: BinaryIO, count: int) -> int:
         """Add what the stream gives next, at most `count` bytes; how many these were."""
         self._make_room(count)
+        # What a damaged compressed file still gives must not be lost to the error behind it, so: one read.
+        read: Callable[[memoryview], int | None] = getattr(stream, "readinto1", None) or stream.readinto  # type: ignore[attr-defined]
         with memoryview(self.data) as block, block[self.size : self.size + count] as room:
-            got = stream.readinto(room) or 0  # type: ignore[attr-defined]
+            got = read(room) or 0
         self.size += got
         return int(got)
 

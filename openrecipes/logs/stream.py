@@ -1,6 +1,6 @@
 """One log file as it streams past: its steps by format, its arguments, its first and last time stamp."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
@@ -48,9 +48,9 @@ class Found:
 
 
 class LogStream:
-    """Feed it bytes; it finds the steps. `on_step` hears of each step of the format that is (so far) the best."""
+    """Feed it bytes; it finds the steps of every format, and soon of the best alone."""
 
-    def __init__(self, file: str, readers: list[Reader], on_step: Callable[[StepRecord], None] | None = None) -> None:
+    def __init__(self, file: str, readers: list[Reader]) -> None:
         self.file = file
         self.found = [Found(reader) for reader in readers]
         self.dump = ArgumentDump()
@@ -58,14 +58,12 @@ class LogStream:
         self.last_stamp_s: float | None = None
         self.holds_text = True
         self.bytes_read = 0
-        self._on_step = on_step
         self._buffer = Buffer()
         self._signs: set[bytes] = set()
         for reader in readers:
             reader.arguments = self.dump.values
         self._tracks = [
-            Track(reader=found.reader, file=file, on_step=self._keeper(found), on_broken=found.broken)
-            for found in self.found
+            Track(reader=found.reader, file=file, on_step=found.keep, on_broken=found.broken) for found in self.found
         ]
 
     @property
@@ -98,7 +96,7 @@ class LogStream:
         self._scan()
         for track, found in zip(self._tracks, self.found, strict=True):
             for step in track.reader.finish():
-                self._keeper(found)(step)
+                found.keep(step)
         for text in reversed(list(segments_of(self._buffer.piece(self._buffer.end - _EDGE, self._buffer.end)))):
             self.last_stamp_s = clock_s(text)
             if self.last_stamp_s is not None:
@@ -126,14 +124,6 @@ class LogStream:
             self._tracks = [track for track in self._tracks if track.reader is best.reader]
             self.found = [best]
         self._tracks[0].settle(beside=any(sign in self._signs for sign in best.reader.beside_signs))
-
-    def _keeper(self, found: Found) -> Callable[[StepRecord], None]:
-        def keep(step: StepRecord) -> None:
-            found.keep(step)
-            if self._on_step is not None and found is self.best:
-                self._on_step(step)
-
-        return keep
 
 
 def _unreadable(part: Part, spot: Spot, text: str) -> Problem:
