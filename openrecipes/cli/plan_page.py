@@ -46,7 +46,7 @@ def search_page(found: Search, limit: int) -> str:
     if len(found.ranked) > limit:
         lines.append(f"… {len(found.ranked) - limit:,} more: --limit, or --json for all")
     if found.reasons:
-        lines += ["", "excluded:", *(f"  {count:4d}  {relation}" for relation, count in found.reasons.items())]
+        lines += ["", "excluded, each reason with an example:", *_excluded(found)]
         lines.append("  (a degree that no value of the others can mend counts once)")
     lines += ["", f"overhead {found.overhead_gib:g} GiB: {OVERHEAD}."]
     return "\n".join(lines)
@@ -92,6 +92,16 @@ def _ranking(found: Search, limit: int) -> Iterator[str]:
             f"{'yes' if row.plan.fits else 'no ':4}  {worst.peak if worst else 0:9.1f}  {row.peaks['none']:17.1f}  "
             f"{row.cost.total:5.2f}"
         )
+
+
+def _excluded(found: Search) -> Iterator[str]:
+    examples: dict[str, str] = {}
+    for plan in found.excluded:
+        for reason in plan.why_not:
+            words, _, relation = reason.rpartition(" [")
+            examples.setdefault(relation.rstrip("]"), words)
+    for relation, count in found.reasons.items():
+        yield f"  {count:4d}  {relation}: {examples[relation]}"
 
 
 def _label(placement: Placement) -> str:

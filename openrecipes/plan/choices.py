@@ -1,10 +1,13 @@
 """The arguments of a command that decide how much memory it takes."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Final
 
 from openrecipes.plan.placement import NO_RECOMPUTE, PAD_MULTIPLIER, Recomputation
+from openrecipes.problems import Place, Problem, ProblemsError
 from openrecipes.render.command import Command
 
 _BYTES: Final = {"fp32": 4, "fp16": 2, "bf16": 2, "fp8": 1}
@@ -53,35 +56,79 @@ def choices(made: Command) -> Choices:
 
 
 def choices_of(flags: Mapping[str, Sequence[str]]) -> Choices:
-    """What flags with their values decide; where a flag is given twice, the caller keeps the last."""
+    """What flags with their values decide; where a flag is given twice, the caller keeps the last.
 
-    def value(flag: str, default: str) -> str:
-        return flags[flag][0] if flags.get(flag) else default
-
-    precision_aware = "--use-precision-aware-optimizer" in flags
-    chunk = int(value("--log-probs-chunk-size", "-1"))
-    moments = (value("--exp-avg-dtype", "fp32"), value("--exp-avg-sq-dtype", "fp32"))
-    return Choices(
-        gradient_bytes=_BYTES[value("--main-grads-dtype", "fp32")],
-        moment_bytes=(_BYTES[moments[0]], _BYTES[moments[1]]),
+    Raises: ProblemsError with every value that cannot be read.
+    """
+    read = _Values(flags=flags, problems=[])
+    made = Choices(
+        gradient_bytes=read.width("--main-grads-dtype"),
+        moment_bytes=(read.width("--exp-avg-dtype"), read.width("--exp-avg-sq-dtype")),
         # FP32 masters are stored as their lower 16 bits (TE's store_param_remainders), FP16 ones as they are.
-        master_bytes=2 if precision_aware else 4,
+        master_bytes=2 if "--use-precision-aware-optimizer" in flags else 4,
         optimizer_on_host="--optimizer-cpu-offload" in flags,
         fused_weight_gradients="--no-gradient-accumulation-fusion" not in flags,
         permute_fusion="--moe-permute-fusion" in flags,
-        attention_backend=value("--attention-backend", "auto"),
+        attention_backend=read.text("--attention-backend", "auto"),
         qk_norm="--qk-layernorm" in flags,
         output_gate="--attention-output-gate" in flags,
         shared_expert_gate="--moe-shared-expert-gate" in flags,
-        loss_chunk=max(chunk, 0),
+        loss_chunk=max(read.whole("--log-probs-chunk-size", -1, least=-1), 0),
         loss_recompute="--recompute-loss-function" in flags,
-        scaled_logits=float(value("--rollout-temperature", "1")) != 1,
-        rotary_percent=float(value("--rotary-percent", "1")),
-        vocab_multiple=int(value("--make-vocab-size-divisible-by", "128")),
-        pad_multiplier=int(value("--data-pad-size-multiplier", str(PAD_MULTIPLIER))),
+        scaled_logits=read.number("--rollout-temperature", 1) != 1,
+        rotary_percent=read.number("--rotary-percent", 1),
+        vocab_multiple=read.whole("--make-vocab-size-divisible-by", 128),
+        pad_multiplier=read.whole("--data-pad-size-multiplier", PAD_MULTIPLIER),
         recompute=_recomputation(flags),
         notes=tuple(f"{flag}: {words}" for flag, words in _NOT_MODELLED.items() if flag in flags),
     )
+    if read.problems:
+        raise ProblemsError(*read.problems)
+    return made
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Values:
+    """Values of flags; what cannot be read becomes a problem, and the default stands in."""
+
+    flags: Mapping[str, Sequence[str]]
+    problems: list[Problem]
+
+    def text(self, flag: str, default: str) -> str:
+        """The value as written."""
+        return self.flags[flag][0] if self.flags.get(flag) else default
+
+    def width(self, flag: str) -> int:
+        """Bytes of a number of the named kind; FP32 where the flag is not given."""
+        value = self.text(flag, "fp32")
+        if value not in _BYTES:
+            self._refuse(flag, value, f"one of {', '.join(_BYTES)}")
+        return _BYTES.get(value, 4)
+
+    def whole(self, flag: str, default: int, *, least: int = 1) -> int:
+        """A whole number of at least `least`."""
+        value = self.text(flag, str(default))
+        if re.fullmatch(r"-?[0-9]{1,12}", value) and int(value) >= least:
+            return int(value)
+        self._refuse(flag, value, f"a whole number from {least} up")
+        return default
+
+    def number(self, flag: str, default: float) -> float:
+        """A positive number."""
+        value = self.text(flag, str(default))
+        try:
+            found = float(value)
+        except ValueError:
+            found = 0.0
+        if not (isfinite(found) and found > 0):
+            self._refuse(flag, value, "a positive number")
+            return default
+        return found
+
+    def _refuse(self, flag: str, value: str, wanted: str) -> None:
+        key = f"arguments.{flag.removeprefix('--').replace('-', '_')}"
+        what, mend = f"{value} for {flag} is not {wanted}", f"write {wanted}, or leave it out"
+        self.problems.append(Problem(place=Place(key=key), rule="plan-value", what=what, mend=mend))
 
 
 def _recomputation(flags: Mapping[str, Sequence[str]]) -> Recomputation:

@@ -1,7 +1,10 @@
+import pytest
+
 from openrecipes.catalog.models import model
 from openrecipes.plan.choices import choices, choices_of
 from openrecipes.plan.placement import FULL, Recomputation
 from openrecipes.plan.search import published_choices
+from openrecipes.problems import ProblemsError
 from openrecipes.recipe.read import read_recipe
 from openrecipes.render.command import command
 from openrecipes.shipped import shipped
@@ -72,3 +75,22 @@ def test_what_is_not_modelled_is_said():
     assert choices_of({"--mtp-num-layers": ("1",)}).notes == (
         "--mtp-num-layers: multi-token prediction layers are not counted",
     )
+
+
+def test_values_that_cannot_be_read_are_all_named():
+    with pytest.raises(ProblemsError) as caught:
+        choices_of(
+            {
+                "--log-probs-chunk-size": ("abc",),
+                "--exp-avg-dtype": ("foo",),
+                "--data-pad-size-multiplier": ("0",),
+                "--rollout-temperature": ("nan",),
+            }
+        )
+    assert [problem.what for problem in caught.value.problems] == [
+        "foo for --exp-avg-dtype is not one of fp32, fp16, bf16, fp8",
+        "abc for --log-probs-chunk-size is not a whole number from -1 up",
+        "nan for --rollout-temperature is not a positive number",
+        "0 for --data-pad-size-multiplier is not a whole number from 1 up",
+    ]
+    assert {problem.place.key for problem in caught.value.problems} > {"arguments.exp_avg_dtype"}
