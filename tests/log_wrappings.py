@@ -46,6 +46,8 @@ WRAPPINGS: dict[str, Wrapping] = {
     "quote": _each(lambda _, line: b"> " + line),
     "kubectl": _each(lambda _, line: b"[pod/train-0/trainer] " + line),
     "cri": _each(lambda _, line: b"2026-11-30T02:38:24.123456789Z stderr F " + line),
+    "stamp": _each(lambda _, line: b"2026-11-30T02:38:24.123456789Z " + line),
+    "torchx": _each(lambda _, line: b"pretrain_fp8/0 " + line),
     "docker": _each(lambda _, line: b'{"log":"' + line.replace(b'"', b'\\"') + b'\\n","stream":"stderr"}'),
     "console": lambda lines: [
         piece for line in lines for piece in (b"2025-12-21 09:02:10", b"", b"pod-1\xe2\x80\xa6x", line)

@@ -20,7 +20,7 @@ app = typer.Typer(add_completion=False)
 def steps(
     logs: Annotated[
         list[str],
-        typer.Argument(metavar="LOG…", help="Raw logs of one run: files, directories, run directories, - for stdin."),
+        typer.Argument(metavar="LOG", help="Raw logs of one run: files, directories, run directories, - for stdin."),
     ],
     *,
     log_format: Annotated[
@@ -49,13 +49,17 @@ def document(log: RunLog) -> dict[str, Any]:
 
 
 def _table(log: RunLog) -> Group:
+    averaged = max((step.interval for step in log.steps), default=1)
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("step", "time s", "wait s", "train s", "loss", "grad norm", "lr", "tokens", "line"):
         table.add_column(name, justify="right", no_wrap=True)
     for step in log.steps:
         table.add_row(*_cells(step))
-    attempts = f", {len(log.attempts)} attempts" if len(log.attempts) > 1 else ""
-    return Group(Text(f"{len(log.steps)} steps, format {log.format or 'unknown'}{attempts}"), table)
+    count = f"{len(log.steps)} {'record' if averaged > 1 else 'step'}{'' if len(log.steps) == 1 else 's'}"
+    notes = [f"format {log.format or 'unknown'}"]
+    notes += [f"each the mean of up to {averaged} steps"] if averaged > 1 else []
+    notes += [f"{len(log.attempts)} attempts"] if len(log.attempts) > 1 else []
+    return Group(Text(", ".join([count, *notes])), table)
 
 
 def _cells(step: StepRecord) -> tuple[str, ...]:

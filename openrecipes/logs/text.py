@@ -24,6 +24,7 @@ _PREFIXES = tuple(
     for kind, pattern in (
         ("docker", r'\s*\{"log":\s*"'),
         ("cri", r"\s*\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d) std(?:out|err) [FP] "),
+        ("stamp", r"\s*\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z\s"),
         ("quote", r"\s*(?:> ?)+"),
         ("grep", r"\s*[\w./-]{1,200}\.(?:log|out|err|txt)[:-](?:\d+[:-])?"),
         ("kubectl", r"\s*\[(?:pod|container)/[^\]\s]+\]\s?"),
@@ -49,7 +50,7 @@ _BY_FIRST = {
     ">": ("quote",),
     "[": ("kubectl", "mpirun", "torchrun", "viewer", "clock"),
 }
-_FOR_WORDS = ("cri", "grep", "compose", "torchx", "srun", "pdsh", "viewer", "clock")
+_FOR_WORDS = ("cri", "stamp", "grep", "compose", "torchx", "srun", "pdsh", "viewer", "clock")
 _TRIED = {first: tuple(pair for pair in _PREFIXES if pair[0] in kinds) for first, kinds in _BY_FIRST.items()}
 _TRIED_FOR_WORDS = tuple(pair for pair in _PREFIXES if pair[0] in _FOR_WORDS)
 _NUMBERED = re.compile(r"\d{1,9}:")

@@ -208,3 +208,29 @@ def test_two_writers_inside_one_record_give_no_figure(tmp_path: Path) -> None:
 def test_gzip_and_plain_read_the_same(tmp_path: Path) -> None:
     (tmp_path / "x.log.gz").write_bytes(gzip.compress(b"\n".join(_lines(3))))
     assert [step.step_time_s for step in read_log([tmp_path / "x.log.gz"]).steps] == [14.75, 14.875, 15.0]
+
+
+def test_a_record_whose_values_were_deduplicated_away_is_a_problem(tmp_path: Path) -> None:
+    lines = _lines(3)
+    lines[3] = b"(Actor pid=9) [2026-10-11 10:01:20] x.py:50 - perf 1: [repeated 7x across cluster]"
+    log = _written(tmp_path, b"\n".join(lines) + b"\n(Actor pid=9)\x1b[32m [repeated 3x across cluster]\x1b[0m\n")
+    assert [(step.step, step.step_time_s) for step in log.steps] == [(0, 14.75), (1, None), (2, 15.0)]
+    assert [(problem.rule, problem.place.line) for problem in log.problems] == [("record-unreadable", 4)]
+
+
+def test_two_records_on_one_line_are_two(tmp_path: Path) -> None:
+    log = _written(tmp_path, b" ".join(_lines(3)) + b"\n")
+    assert [(step.step, step.step_time_s) for step in log.steps] == [(0, 14.75), (1, 14.875), (2, 15.0)]
+
+
+def test_other_models_and_other_kinds_of_record_are_no_steps(tmp_path: Path) -> None:
+    noise = [
+        b"critic-step 1: {'train/critic-loss': 9.5, 'train/step': 1}",
+        b"eval 1: {'eval/loss': 9.5}",
+        b"perf 1: {'perf/rollout_time': 9.5, 'rollout/response_len/mean': 3.0}",
+        b"rollout 1: {'rollout/total_lengths': 8192.0}",
+        b'    logger.info(f"step {step}: {log_dict}")',
+    ]
+    log = _written(tmp_path, b"\n".join([*noise, *_lines(2), *noise]) + b"\n")
+    assert [(step.step, step.loss) for step in log.steps] == [(0, 1.21), (1, 1.21 - 1 / 64)]
+    assert log.problems == ()
