@@ -3,12 +3,12 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from enum import Enum
 
 from openrecipes.logs.reader import Finding, Part, Reader, Spot
 from openrecipes.logs.segments import MAX_SEGMENT, Buffer, Segment, is_widest, segment_after, segment_at, segment_before
 from openrecipes.logs.step import StepRecord
-from openrecipes.logs.text import clock_s, continuation, split_prefix
+from openrecipes.logs.text import continuation
+from openrecipes.logs.window import Glue, Window
 
 MAX_JOIN = 24
 """A record wrapped over more lines than this is not put together."""
@@ -20,14 +20,6 @@ _BESIDE = frozenset(("other", "mark", "time", "overflow"))
 _OVERLAP = MAX_SEGMENT // 4
 _LAST_NUMBER = re.compile(r"[\d.eE+-]+\s*\Z")
 _DIGITS = re.compile(r"(?:\d|[.,]\d|[eE][+-]?\d|[+-]\d)[\d.,eE+-]*\s*")
-
-
-class Glue(Enum):
-    """How wrapped lines are joined: as they are, without the blanks around them, or with one between them."""
-
-    EXACT = "exact"
-    BARE = "bare"
-    BLANK = "blank"
 
 
 @dataclass(slots=True)
@@ -112,7 +104,7 @@ class Track:
         self._take(buffer, window, finding)
         return True
 
-    def _read_endless(self, buffer: Buffer, window: "Window", finding: Finding) -> None:
+    def _read_endless(self, buffer: Buffer, window: Window, finding: Finding) -> None:
         """Take what is whole in a piece of a line without end; what reaches over its end is met again in the next."""
         segment, whole = window.segments[0], len(window.text) - _OVERLAP // 8
         parts = [part for part in finding.parts if part.end <= whole]
@@ -122,7 +114,7 @@ class Track:
         self._endless = set(marks)
         self.consumed = self.position = max(self.position + 1, segment.end - _OVERLAP)
 
-    def _without_last_number(self, buffer: Buffer, window: "Window") -> tuple["Window", Finding]:
+    def _without_last_number(self, buffer: Buffer, window: Window) -> tuple[Window, Finding]:
         """The last line of a log that ends inside a number, which more digits may have followed."""
         spot = window.spot(buffer, self.file, 0)
         tail = Part(kind="truncated", index=None, values={}, start=max(0, len(window.text) - 60), end=len(window.text))
@@ -130,7 +122,7 @@ class Track:
         shorter = replace(window, text=_LAST_NUMBER.sub("", window.text))
         return shorter, self.reader.find(shorter.text)
 
-    def _look_behind(self, buffer: Buffer, window: "Window", finding: Finding) -> tuple["Window", Finding]:
+    def _look_behind(self, buffer: Buffer, window: Window, finding: Finding) -> tuple[Window, Finding]:
         """The window with the lines before it in which the record begins, or as it was."""
         segments = window.segments
         near = segments[0].start - self._unexplained <= 2
@@ -146,7 +138,7 @@ class Track:
                     return longer, better
         return window, finding
 
-    def _look_ahead(self, buffer: Buffer, window: "Window", finding: Finding) -> tuple["Window", Finding] | None:
+    def _look_ahead(self, buffer: Buffer, window: Window, finding: Finding) -> tuple[Window, Finding] | None:
         """The window with the lines after it that complete its record; None where they are not in memory yet."""
         best = (window, finding) if finding.may_go_on else None
         longer, latest, at_end = window, finding, False
@@ -177,7 +169,7 @@ class Track:
             best = (longer, latest)
         return best or _cut(window, finding, at_end=at_end)
 
-    def _joined(self, window: "Window", later: Segment) -> tuple["Window", Finding]:
+    def _joined(self, window: Window, later: Segment) -> tuple[Window, Finding]:
         """The window with the line after it: as it is, without blanks, or with one, whichever reads further."""
         longer = window.with_later(later)
         finding = self.reader.find(longer.text)
@@ -213,7 +205,7 @@ class Track:
         self._unsure += not (sure.search(lines) if sure else any(mark in here for mark in self.reader.sure_needles))
         self._unmatched += wrapped is not None and wrapped.search(lines) is None
 
-    def _number_goes_on(self, buffer: Buffer, window: "Window", later: Segment) -> bool:
+    def _number_goes_on(self, buffer: Buffer, window: Window, later: Segment) -> bool:
         """Whether a line may go on with the number that ends the one before it.
 
         A next line of digits alone counts only where something wrapped the log at the width of this line.
@@ -224,7 +216,7 @@ class Track:
             return True
         return digits.end() == len(text) and is_widest(buffer, window.segments[-1])
 
-    def _take(self, buffer: Buffer, window: "Window", finding: Finding) -> None:
+    def _take(self, buffer: Buffer, window: Window, finding: Finding) -> None:
         self.joined += len(window.segments) > 1 and bool(finding.parts)
         if not self.sure and self._noted < _ENOUGH and any(part.kind not in _BESIDE for part in finding.parts):
             self._note_marks(buffer.piece(window.segments[0].start, window.segments[-1].end))
@@ -239,62 +231,15 @@ class Track:
             self.on_broken(tail, window.spot(buffer, self.file, 0), window.text)
 
 
-def _reaches(finding: Finding, window: "Window") -> bool:
+def _reaches(finding: Finding, window: Window) -> bool:
     """Whether the last record goes on into the window's last line."""
     return bool(finding.parts) and finding.parts[-1].end > window.offsets[-1]
 
 
-def _cut(window: "Window", finding: Finding, *, at_end: bool) -> tuple["Window", Finding]:
+def _cut(window: Window, finding: Finding, *, at_end: bool) -> tuple[Window, Finding]:
     """The finding with its open record counted as one that cannot be read."""
     if not finding.open_is_sure:
         return window, replace(finding, open_at=None)
     kind = "truncated" if at_end else "cut"
     begun = Part(kind=kind, index=None, values={}, start=finding.open_at or 0, end=len(window.text))
     return window, replace(finding, broken=(*finding.broken, begun), open_at=None)
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """One line, or neighbouring lines joined as they were before something wrapped them."""
-
-    segments: tuple[Segment, ...]
-    offsets: tuple[int, ...]
-    text: str
-    lead: tuple[str, ...]
-    writer: str
-    glue: Glue = Glue.EXACT
-
-    @classmethod
-    def of(cls, *segments: Segment, glue: Glue = Glue.EXACT) -> "Window":
-        """Segments joined as `glue` says. Whatever wrapped them may have cut inside a word or a number."""
-        lead, writer, _ = split_prefix(segments[0].text)
-        bare = glue is not Glue.EXACT and len(segments) > 1
-        text = segments[0].text.rstrip(" \t") if bare else segments[0].text
-        offsets = [0]
-        for segment in segments[1:]:
-            offsets.append(len(text))
-            later = continuation(segment.text, lead)
-            text += (" " if glue is Glue.BLANK else "") + (later.strip(" \t") if bare else later)
-        return cls(segments, tuple(offsets), text, lead, writer, glue)
-
-    @property
-    def has_own_prefix(self) -> bool:
-        """Whether the first line begins as a program's own line does, so that no record can reach into it."""
-        return "clock" in self.lead
-
-    def with_later(self, segment: Segment) -> "Window":
-        """This window and the line after it."""
-        if self.glue is not Glue.EXACT:
-            return Window.of(*self.segments, segment, glue=self.glue)
-        return replace(
-            self,
-            segments=(*self.segments, segment),
-            offsets=(*self.offsets, len(self.text)),
-            text=self.text + continuation(segment.text, self.lead),
-        )
-
-    def spot(self, buffer: Buffer, file: str, start: int) -> Spot:
-        """Where the record that begins at an offset of the text stands."""
-        index = max(i for i, offset in enumerate(self.offsets) if offset <= max(start, 0))
-        line = buffer.line(max(self.segments[index].start, buffer.base))
-        return Spot(file=file, line=line, writer=self.writer, timestamp_s=clock_s(self.text, start))
