@@ -88,7 +88,7 @@ class Scorecard:
     @property
     def note(self) -> str | None:
         """Why MFU, and $ with it, are null; None where there is nothing to say."""
-        return "; ".join(note for note in (self.mfu_note, self.usd_note) if note) or None
+        return "; ".join(note for note in (self.mfu_note, self.usd_note) if note) if self.mfu_note else None
 
     @property
     def errors(self) -> tuple[Problem, ...]:

@@ -1,0 +1,53 @@
+"""The recipes that we measured ourselves: their figures come out of their logs, to the digit."""
+
+import gzip
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from openrecipes.recipe.read import read_recipe
+from openrecipes.score.expected import expected_of
+from openrecipes.score.run_evidence import read_run
+from openrecipes.score.score import score
+
+ROOT = Path(__file__).parent.parent.parent
+LOGS = {
+    "openrecipes-tp2-ep2": ROOT / "tests/data/runs/qwen3.5-moe-small-tp2.log.gz",
+    "openrecipes-tp1-ep2-dp2": ROOT / "tests/data/runs/qwen3.5-moe-small-tp1.log.gz",
+}
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_a_measured_recipes_figures_are_its_logs(name: str) -> None:
+    recipe = read_recipe(ROOT / f"recipes/qwen3.5-moe-small/h200/{name}.yaml").recipe
+    stored = recipe.result
+    card = score(expected_of(recipe), read_run(str(LOGS[name])), allow_unsteady=True)
+    found = card.result()
+    assert hashlib.sha256(gzip.decompress(LOGS[name].read_bytes())).hexdigest() == stored.log_sha256
+    for key in (
+        "tokens_per_s_per_gpu",
+        "step_time_cv_percent",
+        "mfu",
+        "window",
+        "window_tokens",
+        "steps_read",
+        "log_sha256",
+    ):
+        assert getattr(found, key) == getattr(stored, key), key
+    assert stored.weights == "random"
+
+
+def test_both_layouts_ate_the_same_rows_and_began_at_the_same_loss() -> None:
+    rows, losses = set(), []
+    for log in LOGS.values():
+        text = gzip.decompress(log.read_bytes()).decode()
+        found = [line.split(" - batch ")[1] for line in text.splitlines() if " - batch " in line]
+        assert len(found) == 14
+        rows.add(tuple(found))
+        losses.append([step.loss for step in read_run(str(log)).steps[:2]])
+    assert len(rows) == 1
+    # Steps 0 and 1 run on the same weights: the two layouts differ by rounding alone.
+    for one, other in zip(*losses, strict=True):
+        assert one != other
+        assert abs(one - other) / one < 1e-5
