@@ -1,0 +1,110 @@
+"""Everything that tells how a run went: its steps, the signs in its logs, its record, its recipe."""
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from openrecipes.diagnosis.findings import Finding, SignScanner, with_ranks
+from openrecipes.logs.run_log import RunLog, read_log
+from openrecipes.logs.sources import RUN_LOG, chunks, damage, log_files, opened
+from openrecipes.problems import Problem
+from openrecipes.recipe.model import Recipe
+from openrecipes.recipe.read import read_recipe
+from openrecipes.runs.directory import RECORD, open_run_directory
+from openrecipes.runs.record import Job, RunRecord
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Success:
+    """A line that claims success."""
+
+    file: str
+    line: int
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Evidence:
+    """What is known of one run. `record` and `job` are those of a run directory, `recipe` its own or the caller's.
+
+    The log's problems are only those of files that could not be read.
+    """
+
+    log: RunLog
+    findings: tuple[Finding, ...]
+    success: Success | None = None
+    record: RunRecord | None = None
+    job: Job | None = None
+    recipe: Recipe | None = None
+
+
+def read_evidence(sources: Sequence[str], recipe: Recipe | None = None) -> Evidence:
+    """The evidence in log files, directories of one run's logs, a run directory, or standard input (`-`).
+
+    Raises: UsageError for a file that cannot be read, ProblemsError for an unsound recipe in a run directory.
+    """
+    record, job, of_run = _run(sources)
+    with _readable(sources) as (names, spooled):
+        has_log = record is None or (Path(names[0]) / RUN_LOG).is_file()
+        log = read_log(names) if has_log else RunLog(format=None, steps=(), problems=())
+        scanners = [_scanned(file) for file in log_files(names)] if has_log else []
+    ranks = {pid: said for scanner in scanners for pid, said in scanner.said_ranks.items()}
+    found = (finding for scanner in scanners for finding in scanner.findings)
+    findings = (with_ranks(finding, ranks, log.arguments) for finding in found)
+    named = replace(log, files=tuple("-" if file == spooled else file for file in log.files))
+    claims = [Success(file=s.file, line=s.succeeded[0], text=s.succeeded[1]) for s in scanners if s.succeeded]
+    return Evidence(
+        log=replace(named, problems=tuple(_unread(log.problems, spooled))),
+        findings=tuple(replace(f, file="-") if f.file == spooled else f for f in findings),
+        success=claims[-1] if claims else None,
+        record=record,
+        job=job,
+        recipe=recipe or of_run,
+    )
+
+
+def _run(sources: Sequence[str]) -> tuple[RunRecord | None, Job | None, Recipe | None]:
+    """What a run directory says beside its log; nothing where the sources are logs."""
+    if len(sources) != 1 or not (Path(sources[0]) / RECORD).is_file():
+        return None, None, None
+    directory = open_run_directory(Path(sources[0]))
+    recipe = read_recipe(directory.recipe).recipe if directory.recipe.is_file() else None
+    return directory.record(), directory.job(), recipe
+
+
+@contextmanager
+def _readable(sources: Sequence[str]) -> Iterator[tuple[list[str], str | None]]:
+    """The sources as files that can be read twice, and the file that stands for standard input, if one does."""
+    if "-" not in sources:
+        yield list(sources), None
+        return
+    with tempfile.NamedTemporaryFile(prefix="openrecipes-log-") as spool:
+        shutil.copyfileobj(sys.stdin.buffer, spool)
+        spool.flush()
+        yield [spool.name if source == "-" else source for source in sources], spool.name
+
+
+def _unread(problems: Sequence[Problem], spooled: str | None) -> Iterator[Problem]:
+    """Why a file could not be read at all, or not to its end."""
+    for problem in problems:
+        if problem.rule in ("log-empty", "log-binary", "log-damaged"):
+            place = replace(problem.place, file="-") if problem.place.file == spooled else problem.place
+            yield replace(problem, place=place, severity="warning")
+
+
+def _scanned(file: str) -> SignScanner:
+    """Every sign of trouble in one file; of a damaged compressed one, those before the damage."""
+    scanner = SignScanner(file=file)
+    with opened(file) as stream:
+        try:
+            for chunk in chunks(stream):
+                scanner.feed(chunk)
+        except Exception as error:
+            if damage(error) is None:
+                raise
+    scanner.close()
+    return scanner

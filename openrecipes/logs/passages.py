@@ -1,0 +1,207 @@
+"""Lines of a log that say something worth noting, found by the literal texts they hold, as the log streams past."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
+
+from openrecipes.logs.sources import chunks, damage, log_files, opened
+from openrecipes.logs.text import clock_s, continuation, decoded, split_prefix
+
+Note = TypeVar("Note")
+
+REACH: Final = 32 * 1024
+"""Of an endless line, so many bytes to either side of a hit are looked at."""
+_CONTEXT: Final = 8 * 1024
+_OVERLAP: Final = 1024
+_BREAKS: Final = b"\r\n"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Passage(Generic[Note]):
+    """One noted line: what was noted, and where it stands.
+
+    `text` is the line under prefixes and colours, `writer` who the prefix says wrote it ("" if unsaid), `before`
+    the two lines in front of it. `stamp_s` is the log's own last time stamp up to here, counted as if UTC.
+    """
+
+    note: Note
+    file: str
+    line: int
+    text: str
+    writer: str
+    before: str
+    stamp_s: float | None
+
+
+class PassageScanner(Generic[Note]):
+    """Feed it a log's bytes as they come; each call answers with the passages that these bytes completed.
+
+    `stems` are literals of which every line of interest holds one; `noted` says what a line says, or None.
+    A text that a terminal wrapped is looked at together with the line it goes on in.
+    """
+
+    def __init__(self, file: str, stems: Sequence[bytes], noted: Callable[[str], Note | None]) -> None:
+        self._file = file
+        self._stems = tuple(stems)
+        self._noted = noted
+        self._data = b""
+        self._position = 0  # in _data: what lies before it was looked at
+        self._first_line = 1  # the number of the line in which _data begins
+        self._line = (0, 1)  # an offset in _data and its line number, to count on from
+        self.last_stamp_s: float | None = None
+
+    def feed(self, data: bytes) -> list[Passage[Note]]:
+        """Passages that `data` completed, in the log's order."""
+        self._data = self._data + data if self._data else data
+        broken_off = max(self._data.rfind(b"\n"), self._data.rfind(b"\r")) + 1
+        limit = broken_off if len(self._data) - broken_off <= 2 * REACH else len(self._data) - _OVERLAP
+        found = list(self._scan(max(limit, self._position), is_last=False))
+        self._forget()
+        return found
+
+    def close(self) -> list[Passage[Note]]:
+        """Passages in what is left when the log ends."""
+        return list(self._scan(len(self._data), is_last=True))
+
+    def _forget(self) -> None:
+        cut = self._position - _CONTEXT
+        if cut > 0:
+            line = self._line_at(cut)
+            self._data = self._data[cut:]
+            self._position -= cut
+            self._first_line, self._line = line, (0, line)
+
+    def _scan(self, limit: int, *, is_last: bool) -> Iterator[Passage[Note]]:
+        hits: dict[bytes, int] = {}
+        while self._position < limit:
+            hit = self._next_hit(hits, limit)
+            if hit is None:
+                self._position = limit
+                return
+            start, end = self._segment(hit, limit)
+            text = decoded(self._data[start:end])
+            note, text = self._read(text, start, end, limit)
+            if note is None and not is_last and self._may_go_on(start, end, limit):
+                self._position = start
+                return
+            if note is not None:
+                yield self._passage(note, text, start, end)
+            self._position = max(end, hit + 1)
+
+    def _next_hit(self, hits: dict[bytes, int], limit: int) -> int | None:
+        """Offset of the nearest stem at or after the position."""
+        for stem in self._stems:
+            if hits.get(stem, -1) < self._position and hits.get(stem) != limit:
+                found = self._data.find(stem, self._position, limit)
+                hits[stem] = found if found >= 0 else limit
+        nearest = min(hits.values())
+        return nearest if nearest < limit else None
+
+    def _segment(self, hit: int, limit: int) -> tuple[int, int]:
+        """Start and end of the text between two line breaks around a hit, cut where it is endless."""
+        low = max(self._position, hit - REACH)
+        start = max(self._data.rfind(b"\n", low, hit), self._data.rfind(b"\r", low, hit)) + 1 or low
+        high = min(hit + REACH, len(self._data))
+        feed = self._data.find(b"\n", hit, high)
+        back = self._data.find(b"\r", hit, high if feed < 0 else feed)
+        end = back if back >= 0 else feed if feed >= 0 else high
+        return start, min(end, max(limit, hit + 1))
+
+    def _read(self, text: str, start: int, end: int, limit: int) -> tuple[Note | None, str]:
+        """What the line says, alone or with the line that it goes on in or comes from."""
+        lead, _, rest = split_prefix(text)
+        note = self._noted(rest)
+        if note is not None:
+            return note, rest
+        earlier = self._line_before(start)
+        if earlier is not None and self._is_widest(*earlier):
+            before = decoded(self._data[earlier[0] : earlier[1]])
+            head = split_prefix(before)[2]
+            for joined in _joined(head, continuation(text, split_prefix(before)[0])):
+                note = self._noted(joined)
+                if note is not None:
+                    return note, joined
+        if self._is_widest(start, end):
+            for joined in _joined(rest, continuation(self._text_after(end, limit), lead)):
+                note = self._noted(joined)
+                if note is not None:
+                    return note, joined
+        return None, rest
+
+    def _line_before(self, start: int) -> tuple[int, int] | None:
+        end = start
+        while end > 0 and self._data[end - 1] in _BREAKS:
+            end -= 1
+        if end in {0, start}:
+            return None
+        low = max(0, end - REACH)
+        begin = max(self._data.rfind(b"\n", low, end), self._data.rfind(b"\r", low, end)) + 1 or low
+        return begin, end
+
+    def _text_after(self, end: int, limit: int) -> str:
+        at = end
+        while at < limit and self._data[at] in _BREAKS:
+            at += 1
+        ends = (self._data.find(mark, at, limit) for mark in (b"\n", b"\r"))
+        stop = min((end for end in ends if end >= 0), default=limit)
+        return decoded(self._data[at : min(stop, at + REACH)])
+
+    def _may_go_on(self, start: int, end: int, limit: int) -> bool:
+        """Whether a wrapped text may go on in a line that is still to come."""
+        return (
+            self._data[end : end + 1] in (b"\n", b"\r")
+            and not self._text_after(end, limit)
+            and self._is_widest(start, end)
+        )
+
+    def _is_widest(self, start: int, end: int) -> bool:
+        """Whether no line near this one is longer, as where a terminal wrapped them."""
+        own = end - start
+        if own < 40:
+            return False
+        near = self._data[max(0, start - _CONTEXT) : end + _CONTEXT].replace(b"\r", b"\n").split(b"\n")
+        return all(len(line) <= own for line in near[1:-1])
+
+    def _passage(self, note: Note, text: str, start: int, end: int) -> Passage[Note]:
+        around = decoded(self._data[max(0, start - _CONTEXT) : end])
+        stamp = clock_s(around)
+        self.last_stamp_s = stamp if stamp is not None else self.last_stamp_s
+        earlier = [line for line in around.splitlines()[:-1] if line.strip()][-2:]
+        return Passage(
+            note=note,
+            file=self._file,
+            line=self._line_at(start),
+            text=text,
+            writer=split_prefix(decoded(self._data[start:end]))[1],
+            before="\n".join(split_prefix(line)[2] for line in earlier),
+            stamp_s=self.last_stamp_s,
+        )
+
+    def _line_at(self, offset: int) -> int:
+        at, line = self._line if self._line[0] <= offset else (0, self._first_line)
+        line += self._data.count(b"\n", at, offset)
+        self._line = (offset, line)
+        return line
+
+
+def _joined(head: str, tail: str) -> tuple[str, str]:
+    return head.rstrip() + tail.strip(), f"{head.rstrip()} {tail.strip()}"
+
+
+def passages(
+    sources: Sequence[str], stems: Sequence[bytes], noted: Callable[[str], Note | None]
+) -> Iterator[Passage[Note]]:
+    """The passages of a run's logs, file after file; what follows damage in a compressed file is left out.
+
+    Memory does not grow with the size of the logs. Raises: UsageError for a file that cannot be read.
+    """
+    for file in log_files(sources):
+        scanner = PassageScanner(file, stems, noted)
+        with opened(file) as stream:
+            try:
+                for chunk in chunks(stream):
+                    yield from scanner.feed(chunk)
+            except Exception as error:
+                if damage(error) is None:
+                    raise
+        yield from scanner.close()
