@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from openrecipes.check.rules_page import rules_page
+from openrecipes.cli.verbs_page import verbs_page
 from openrecipes.diagnosis.table_page import table_page
 from openrecipes.plan.formulas_page import with_formulas
 from openrecipes.recipe.schema import schema_text
@@ -23,6 +24,7 @@ def plan_page() -> str:
 GENERATED: Final[Mapping[str, Callable[[], str]]] = {
     "schema/recipe.schema.yaml": schema_text,
     "docs/rules.md": rules_page,
+    "docs/verbs.md": verbs_page,
     "docs/diagnosis.md": table_page,
     "docs/plan.md": plan_page,
 }

@@ -45,10 +45,11 @@ class _LazyVerbs(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         self.commands = {name: TyperCommand(name) for name in VERBS}  # for "Did you mean"
         name, command, rest = super().resolve_command(ctx, args)
-        return name, (_load(name) if command is not None and name else command), rest
+        return name, (verb(name) if command is not None and name else command), rest
 
 
-def _load(name: str) -> Any:
+def verb(name: str) -> Any:
+    """The verb's command, its module imported."""
     module = importlib.import_module(f"openrecipes.cli.{VERBS[name][0]}")
     command = typer.main.get_command(module.app)
     command.name = name

@@ -1,6 +1,5 @@
 """`checkpoint prepare|verify RECIPE`."""
 
-import subprocess
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +12,7 @@ from openrecipes.problems import OutsideError, Place, Problem
 from openrecipes.targets.checkpoint import ENTRY, checkpoint_problems, read_manifest, rendered_checkpoint
 from openrecipes.targets.profile import Profile
 from openrecipes.targets.read_profile import read_profile
-from openrecipes.targets.submit import write_rendered
+from openrecipes.targets.submit import run_here, write_rendered
 
 app = typer.Typer(add_completion=False, help="The Megatron checkpoint that --ref-load needs.")
 
@@ -50,7 +49,7 @@ def prepare(
             {"path": str(folder), "kind": "rendered", "ok": True, "problems": []}, as_json=json, text=f"{folder}"
         )
         return
-    ended = subprocess.run(["bash", str(folder / ENTRY)], stdout=2, check=False).returncode
+    ended = run_here(folder / ENTRY)
     if ended:
         what = f"the preparation ended with status {ended}"
         mend = "read what it printed above; slime's converter needs a GPU and the checkouts of the profile"

@@ -51,6 +51,11 @@ def submit(rendered: Rendered, run: RunDirectory) -> subprocess.Popen[bytes]:
         raise OutsideError(Problem(place=Place(), rule="launch-start", what=what, mend="install bash")) from error
 
 
+def run_here(script: Path) -> int:
+    """The exit status of a rendered script that was written to disk, with its output on our stderr."""
+    return subprocess.run(["bash", str(script)], stdout=2, env=_environment(), check=False).returncode
+
+
 def _environment() -> dict[str, str]:
     """Our environment, with the interpreter that runs us first on PATH; the script lets little of it through."""
     environment = dict(os.environ)
