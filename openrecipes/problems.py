@@ -23,6 +23,13 @@ class ProblemDocument(TypedDict):
     mend: str
 
 
+def printable(text: str) -> str:
+    """The text in one line, control characters as escapes: a file's values must not steer a reader's terminal."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Place:
     """Where something stands: a file as the user named it, a line from 1, a dotted key; each may be unknown."""
@@ -49,7 +56,7 @@ class Problem:
     def __str__(self) -> str:
         where = f"{self.place}: " if str(self.place) else ""
         warning = "warning: " if self.severity == "warning" else ""
-        return f"{where}{warning}{self.what}\n  mend: {self.mend}   [{self.rule}]"
+        return f"{printable(f'{where}{warning}{self.what}')}\n  mend: {printable(self.mend)}   [{self.rule}]"
 
     def document(self) -> ProblemDocument:
         """The problem as plain data, for `--json`."""

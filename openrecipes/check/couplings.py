@@ -6,7 +6,13 @@ from typing import Final, Literal
 
 Effective = Mapping[str, tuple[str, ...]]  # each flag that is given, with its values
 
-_NOT_FP32: Final = ("fp16", "bf16", "fp8")
+# Dtypes of optimizer states other than fp32, by flag.
+_STATES: Final = {
+    "--main-grads-dtype": ("bf16",),
+    "--main-params-dtype": ("fp16",),
+    "--exp-avg-dtype": ("fp16", "bf16", "fp8"),
+    "--exp-avg-sq-dtype": ("fp16", "bf16", "fp8"),
+}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,8 +64,8 @@ COUPLINGS: Final[tuple[Coupling, ...]] = (
     _needs("--optimizer-cpu-offload", _PRECISE, "the offloaded optimizer is built on it"),
     _needs(_PRECISE, "--optimizer", "only Adam has that form", others=("adam",)),
     *(
-        _needs(flag, _PRECISE, "without it all optimizer states are fp32", values=_NOT_FP32)
-        for flag in ("--main-grads-dtype", "--main-params-dtype", "--exp-avg-dtype", "--exp-avg-sq-dtype")
+        _needs(flag, _PRECISE, "without it all optimizer states are fp32", values=dtypes)
+        for flag, dtypes in _STATES.items()
     ),
     _needs("--moe-enable-deepep", _DISPATCHER, "DeepEP is reached by that dispatcher", others=("flex",)),
     _needs("--moe-shared-expert-overlap", _DISPATCHER, "only it leaves a gap to fill", others=("alltoall",)),

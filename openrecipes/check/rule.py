@@ -3,9 +3,12 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Final
 
 from openrecipes.check.subject import Subject
 from openrecipes.problems import Problem, Severity
+
+MAX_MESSAGE: Final = 360
 
 
 class Section(StrEnum):
@@ -50,7 +53,13 @@ class Rule:
             place = subject.located.place(found.key)
             if found.line is not None:
                 place = replace(place, line=found.line)
-            yield Problem(place=place, rule=self.id, severity=self.severity, what=found.what, mend=found.mend)
+            what, mend = _clipped(found.what), _clipped(found.mend)
+            yield Problem(place=place, rule=self.id, severity=self.severity, what=what, mend=mend)
+
+
+def _clipped(text: str) -> str:
+    """A message of a length that a person reads, whatever the file's own values are."""
+    return text if len(text) <= MAX_MESSAGE else f"{text[: MAX_MESSAGE - 1]}…"
 
 
 def rule(

@@ -1,7 +1,9 @@
 """What rules look at: one located recipe, and what the catalogue knows about what it names."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 from openrecipes.catalog.arguments import ArgumentCatalogue, argument_catalogue, stack_id_of, stack_ids
 from openrecipes.catalog.gpus import Gpu, find_gpu
@@ -13,9 +15,13 @@ from openrecipes.check.shell_script import Script, read_script
 from openrecipes.problems import Problem, ProblemsError
 from openrecipes.recipe.model import Recipe
 from openrecipes.recipe.read import LocatedRecipe
+from openrecipes.render.argument_problems import argument_problems
 from openrecipes.render.command import Command, command
+from openrecipes.render.environment import environment_problems
 from openrecipes.render.refusals import refusals
 from openrecipes.render.settings import settings
+
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,14 +96,26 @@ class Subject:
 
     @cached_property
     def refusals(self) -> tuple[Problem, ...]:
-        """Why the fields have no command; their places name keys alone."""
-        return refusals(self.recipe, self.model) if self.model else ()
+        """Why the fields have no command; their places name keys alone. Of a recipe with gaps, what can be told."""
+        model = self.model
+        if model is None:
+            return ()
+        if self.located.complete:
+            return refusals(self.recipe, model)
+        none: tuple[Problem, ...] = ()
+        return (
+            *self._unless_unread(lambda: tuple(argument_problems(self.recipe, model)), none),
+            *self._unless_unread(lambda: tuple(environment_problems(self.recipe.env)), none),
+        )
 
     @cached_property
     def command(self) -> Command | None:
         """The command that the fields give; None where they give none."""
+        model = self.model
+        if model is None:
+            return None
         try:
-            return command(self.recipe, self.model) if self.model else None
+            return self._unless_unread(lambda: command(self.recipe, model), None)
         except ProblemsError:
             return None
 
@@ -110,8 +128,8 @@ class Subject:
         return argument_faults(
             Flags(
                 catalogue=self.catalogue,
-                settings=settings(self.recipe.arguments),
-                run=self.invocation,
+                settings=self._unless_unread(lambda: settings(self.recipe.arguments), ()),
+                run=self._unless_unread(lambda: self.invocation, None),
                 command=self.command,
                 loss_mask="qwen3_5" if qwen35 else None,
             )
@@ -125,3 +143,12 @@ class Subject:
     def run_line(self, index: int) -> int:
         """The file's line that holds line `index`, from 0, of `run`."""
         return self.located.document.line_within("run", index)
+
+    def _unless_unread(self, compute: Callable[[], Value], otherwise: Value) -> Value:
+        """The computed value; `otherwise` where it needs a field that could not be read."""
+        try:
+            return compute()
+        except AttributeError:
+            if self.located.complete:
+                raise
+            return otherwise
