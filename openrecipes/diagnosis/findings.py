@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from openrecipes.diagnosis.origin import NOWHERE, Origin, global_rank, origin, pid_and_rank
-from openrecipes.diagnosis.signatures import Kind, Mark, Seen, Trouble, table
+from openrecipes.diagnosis.signatures import Kind, Mark, Seen, Trouble, recogniser, table
 from openrecipes.logs.passages import Passage, PassageScanner
 
 _MOST_OF_A_CLASS: Final = 40
@@ -75,7 +75,7 @@ class SignScanner:
     _task: Origin = NOWHERE
 
     def __post_init__(self) -> None:
-        self._scanner = PassageScanner(self.file, [stem.encode() for stem in table().stems], table().seen)
+        self._scanner = PassageScanner(self.file, [stem.encode() for stem in table().stems], recogniser())
 
     def feed(self, data: bytes) -> list[Finding]:
         """Findings that these bytes completed."""

@@ -1,9 +1,9 @@
 """The table of signatures: what trouble looks like in one line of a log, read from signatures.yaml."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from math import prod
 from pathlib import Path
 from typing import Annotated, Final
@@ -12,9 +12,6 @@ import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 TABLE_FILE: Final = Path(__file__).resolve().parent / "signatures.yaml"
-_SHOWN: Final = 2000
-"""Of a long line, so much from a little before the literal on is searched for a pattern."""
-_LEAD: Final = 600
 _MOST_STEPS: Final = 40_000
 
 
@@ -66,25 +63,14 @@ class Sign(TableData):
     """One wording."""
 
     text: str = Field(min_length=3, description="Literal that the line holds.")
+    one_of: tuple[str, ...] = Field(
+        default=(), description="Literals of which the line holds one too, if there are any."
+    )
     pattern: Annotated[str, AfterValidator(_bounded)] | None = Field(
         default=None, description="Bounded expression that must be found in the line too."
     )
     remedy: str | None = Field(default=None, description="What to do where this wording is met, if that differs.")
     hint: bool = Field(default=False, description="Gives way to a sign of the same class that says more.")
-
-    @cached_property
-    def _compiled(self) -> re.Pattern[str] | None:
-        return re.compile(self.pattern) if self.pattern else None
-
-    def fits(self, line: str) -> bool:
-        """Whether the line holds this wording."""
-        at = line.find(self.text)
-        if at < 0:
-            return False
-        if self._compiled is None:
-            return True
-        start = max(0, at - _LEAD) if len(line) > _SHOWN else 0
-        return self._compiled.search(line[start : start + _SHOWN]) is not None
 
 
 class Trouble(TableData):
@@ -125,6 +111,60 @@ class Seen:
         return (self.sign and self.sign.remedy) or (self.signature.remedy if self.signature else "")
 
 
+class Recogniser:
+    """Holds a line against all signs of a table at once: by their literals first, since few lines hold any."""
+
+    def __init__(self, table: "Table") -> None:
+        signs: dict[str, list[_Candidate]] = {}
+        order = 0
+        for signature in table.classes:
+            for sign in signature.signs:
+                signs.setdefault(sign.text, []).append(_Candidate(order, sign, Seen(signature=signature, sign=sign)))
+                order += 1
+        for entry in table.marks:
+            for sign in entry.signs:
+                signs.setdefault(sign.text, []).append(_Candidate(order, sign, Seen(mark=entry.mark)))
+                order += 1
+        self._signs = tuple((text, tuple(candidates)) for text, candidates in signs.items())
+        self._not_trouble = table.not_trouble
+
+    def __call__(self, line: str) -> Seen | None:
+        """What the line says, or None: the first signature of the table that fits, and the first mark."""
+        signature, mark = None, None
+        for text, candidates in self._signs:
+            if text not in line:
+                continue
+            for candidate in candidates:
+                if candidate.seen.mark is not None:
+                    mark = mark or (candidate if candidate.fits(line) else None)
+                elif (signature is None or candidate.order < signature.order) and candidate.fits(line):
+                    signature = candidate
+        first = signature or mark
+        if first is None or any(text in line for text in self._not_trouble):
+            return None
+        return replace(first.seen, mark=mark.seen.mark) if mark is not None else first.seen
+
+
+class _Candidate:
+    __slots__ = ("_one_of", "_pattern", "order", "seen")
+
+    def __init__(self, order: int, sign: Sign, seen: Seen) -> None:
+        self.order = order
+        self.seen = seen
+        self._one_of = sign.one_of
+        self._pattern = re.compile(sign.pattern) if sign.pattern else None
+
+    def fits(self, line: str) -> bool:
+        """Whether a line that holds the sign's text holds the rest of it too."""
+        for literal in self._one_of:
+            if literal in line:
+                break
+        else:
+            if self._one_of:
+                return False
+        return self._pattern is None or self._pattern.search(line) is not None
+
+
 class Table(TableData):
     """All signatures, in the order in which a line is held against them."""
 
@@ -147,17 +187,6 @@ class Table(TableData):
             raise ValueError(f"no stem finds {blind}")
         return self
 
-    def seen(self, line: str) -> Seen | None:
-        """What the line says, or None."""
-        if any(text in line for text in self.not_trouble):
-            return None
-        mark = next((entry.mark for entry in self.marks for sign in entry.signs if sign.fits(line)), None)
-        for signature in self.classes:
-            for sign in signature.signs:
-                if sign.fits(line):
-                    return Seen(signature=signature, sign=sign, mark=mark)
-        return Seen(mark=mark) if mark else None
-
     def of(self, name: str) -> Trouble:
         """The trouble of this class. Raises: KeyError if there is none."""
         return {trouble.name: trouble for trouble in (*self.classes, *self.computed)}[name]
@@ -168,3 +197,9 @@ def table() -> Table:
     """The shipped table; a mistake in it is a bug, so errors pass through."""
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     return Table.model_validate(yaml.load(TABLE_FILE.read_text(encoding="utf-8"), Loader=loader))  # noqa: S506
+
+
+@lru_cache(maxsize=1)
+def recogniser() -> Recogniser:
+    """The shipped table's recogniser."""
+    return Recogniser(table())

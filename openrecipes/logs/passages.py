@@ -9,9 +9,12 @@ from openrecipes.logs.text import clock_s, continuation, decoded, split_prefix
 
 Note = TypeVar("Note")
 
-REACH: Final = 32 * 1024
+REACH: Final = 4 * 1024
 """Of an endless line, so many bytes to either side of a hit are looked at."""
 _CONTEXT: Final = 8 * 1024
+_NEAR: Final = 2 * 1024
+_NARROWEST: Final = 40
+"""No terminal that wraps a log is narrower."""
 _OVERLAP: Final = 1024
 _BREAKS: Final = b"\r\n"
 
@@ -48,6 +51,7 @@ class PassageScanner(Generic[Note]):
         self._position = 0  # in _data: what lies before it was looked at
         self._first_line = 1  # the number of the line in which _data begins
         self._line = (0, 1)  # an offset in _data and its line number, to count on from
+        self._wrapped: int | None = None  # end of the last line that was looked at with the one after it
         self.last_stamp_s: float | None = None
 
     def feed(self, data: bytes) -> list[Passage[Note]]:
@@ -70,6 +74,7 @@ class PassageScanner(Generic[Note]):
             self._data = self._data[cut:]
             self._position -= cut
             self._first_line, self._line = line, (0, line)
+            self._wrapped = None if self._wrapped is None else self._wrapped - cut
 
     def _scan(self, limit: int, *, is_last: bool) -> Iterator[Passage[Note]]:
         hits: dict[bytes, int] = {}
@@ -86,7 +91,9 @@ class PassageScanner(Generic[Note]):
                 return
             if note is not None:
                 yield self._passage(note, text, start, end)
-            self._position = max(end, hit + 1)
+            is_cut = end - hit >= REACH
+            self._position = max(end - REACH // 2 if is_cut else end, hit + 1)
+            self._wrapped = None if note is not None else end
 
     def _next_hit(self, hits: dict[bytes, int], limit: int) -> int | None:
         """Offset of the nearest stem at or after the position."""
@@ -114,7 +121,8 @@ class PassageScanner(Generic[Note]):
         if note is not None:
             return note, rest
         earlier = self._line_before(start)
-        if earlier is not None and self._is_widest(*earlier):
+        # A candidate right above was looked at together with this line already.
+        if earlier is not None and earlier[1] != self._wrapped and self._is_widest(*earlier):
             before = decoded(self._data[earlier[0] : earlier[1]])
             head = split_prefix(before)[2]
             for joined in _joined(head, continuation(text, split_prefix(before)[0])):
@@ -157,9 +165,9 @@ class PassageScanner(Generic[Note]):
     def _is_widest(self, start: int, end: int) -> bool:
         """Whether no line near this one is longer, as where a terminal wrapped them."""
         own = end - start
-        if own < 40:
+        if own < _NARROWEST:
             return False
-        near = self._data[max(0, start - _CONTEXT) : end + _CONTEXT].replace(b"\r", b"\n").split(b"\n")
+        near = self._data[max(0, start - _NEAR) : end + _NEAR].replace(b"\r", b"\n").split(b"\n")
         return all(len(line) <= own for line in near[1:-1])
 
     def _passage(self, note: Note, text: str, start: int, end: int) -> Passage[Note]:
