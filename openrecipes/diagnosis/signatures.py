@@ -49,7 +49,10 @@ def _bounded(pattern: str) -> str:
         raise ValueError(f"{pattern} repeats something without an end, or a group")
     if prod(int(most) for most in re.findall(r"\{\d+,(\d+)\}", plain) if int(most) > 40) > _MOST_STEPS:
         raise ValueError(f"{pattern} may try too many ways to fit")
-    re.compile(pattern)
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise ValueError(f"{pattern} is no expression: {error}") from error
     return pattern
 
 
