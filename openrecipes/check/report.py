@@ -37,8 +37,22 @@ def _count(number: int, word: str) -> str:
 
 def check_recipe(located: LocatedRecipe) -> tuple[Problem, ...]:
     """Every problem of one recipe: what its reader found, and what the rules find."""
-    subject = Subject(located=located)
-    return in_order((*located.problems, *_found(subject)))
+    found = tuple(_found(Subject(located=located)))
+    if any(problem.rule == "layout-dp" for problem in found):
+        found = _without_what_dp_explains(located, found)
+    return in_order((*located.problems, *found))
+
+
+def _without_what_dp_explains(located: LocatedRecipe, found: tuple[Problem, ...]) -> tuple[Problem, ...]:
+    """One mistake, one problem: leaves out what is no longer found where dp is what the other degrees give.
+
+    dp stands in the label, the summary, the batch and the argument dump, so a wrong one trips rules of each.
+    """
+    recipe, layout = located.recipe, located.recipe.layout
+    right = layout.model_copy(update={"dp": recipe.gpu.count // (layout.tp * layout.pp * layout.cp)})
+    mended = replace(located, recipe=recipe.model_copy(update={"layout": right}))
+    remaining = {(problem.rule, problem.place) for problem in _found(Subject(located=mended))}
+    return tuple(p for p in found if p.rule == "layout-dp" or (p.rule, p.place) in remaining)
 
 
 def check_text(text: str, file: str) -> tuple[Problem, ...]:

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openrecipes.check.report import check_files, check_text
+from openrecipes.problems import errors_in
 
 ROOT = Path(__file__).resolve().parents[2]
 PUBLISHED = "recipes/qwen3.5-397b-a17b/h200/attune-tp2-pp4-ep32.yaml"
@@ -75,8 +76,6 @@ def test_a_file_that_cannot_be_read_hides_nothing_of_the_others(tmp_path: Path) 
     assert found == {
         ("a.yaml", "yaml-utf8"),
         ("b.yaml", "layout-dp"),
-        ("b.yaml", "words-label"),
-        ("b.yaml", "words-degrees"),
         ("c.yaml", "yaml-syntax"),
         ("none.yaml", "file-readable"),
     }
@@ -135,7 +134,10 @@ def test_a_recipe_of_100_000_lines_is_read(tmp_path: Path) -> None:
 
 
 values = st.none() | st.booleans() | st.integers(-5, 200) | st.floats(0, 1e6) | st.text(max_size=12)
-LAYOUT_KEYS = "tp pp vpp cp ep etp dp layer_split max_tokens_per_gpu recompute summary offload".split()
+LAYOUT_KEYS = (
+    *("tp", "pp", "vpp", "cp", "ep", "etp", "dp"),
+    *("layer_split", "max_tokens_per_gpu", "recompute", "summary", "offload"),
+)
 KEYS = [f"layout.{name}" for name in LAYOUT_KEYS]
 KEYS += ["gpu.count", "gpu.per_node", "gpu.type", "gpu.instance", "model", "status", "trainer", "run", "correctness"]
 KEYS += ["workload.row_tokens", "workload.global_batch", "workload.precision", "env.A", "arguments.lr", "arguments.x"]
@@ -231,3 +233,12 @@ def test_a_hidden_folder_is_left_out(tmp_path: Path) -> None:
     (tmp_path / "b.yaml").write_text(good(), encoding="utf-8")
     done = check(tmp_path, "--json")
     assert json.loads(done.stdout) == {"files": 1, "problems": []}
+
+
+def test_a_wrong_dp_is_one_problem_and_hides_no_other() -> None:
+    good = (ROOT / "recipes/qwen3.5-397b-a17b/h200/attune-tp2-pp4-ep32.yaml").read_text()
+    file = "recipes/qwen3.5-397b-a17b/h200/attune-tp2-pp4-ep32.yaml"
+    wrong = good.replace("  dp: 16\n", "  dp: 12\n")
+    assert [p.rule for p in errors_in(check_text(wrong, file))] == ["layout-dp"]
+    also = wrong.replace("summary: TP 2, PP 4", "summary: TP 2, PP 2")
+    assert {p.rule for p in errors_in(check_text(also, file))} == {"layout-dp", "words-degrees"}
