@@ -35,9 +35,12 @@ class Argument(CatalogData):
     default: JsonValue = Field(default=None, description="The value where the flag is not given.")
     required: bool = Field(default=False, description="Whether the parser insists on it.")
     defined_by: Literal["megatron", "slime"] = Field(description="Who adds it to the parser.")
+    help: str | None = Field(default=None, description="The parser's own help text, where the snapshot holds it.")
 
 
-class _ArgumentFile(CatalogData):
+class ArgumentFile(CatalogData):
+    """A stack's file as `arguments snapshot` writes it."""
+
     stack_id: str
     slime: str = Field(pattern=r"^[0-9a-f]{40}$")
     megatron_lm: str = Field(pattern=r"^[0-9a-f]{40}$")
@@ -83,7 +86,7 @@ def argument_catalogue(stack_id: str) -> ArgumentCatalogue:
         what = f"{stack_id} is no stack whose arguments are known"
         mend = f"use one of {', '.join(known)}, or take a snapshot of its parser"
         raise UsageError(Problem(place=Place(key="stack"), rule="stack-known", what=what, mend=mend))
-    file = _ArgumentFile.model_validate_json((ARGUMENT_FOLDER / f"{stack_id}.json").read_bytes())
+    file = ArgumentFile.model_validate_json((ARGUMENT_FOLDER / f"{stack_id}.json").read_bytes())
     return ArgumentCatalogue(
         stack_id=file.stack_id,
         slime_commit=file.slime,

@@ -26,6 +26,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "diagnose": ("diagnose", "Find the first cause of a failed run."),
     "correctness": ("correctness", "Check that a fast run computes the right thing."),
     "model": ("model", "Show a model of the catalogue and its Megatron arguments."),
+    "arguments": ("arguments", "Read the trainer's parser as data, or explain one of its flags."),
     "checkpoint": ("checkpoint", "Prepare or verify the Megatron checkpoint that a run starts from."),
     "env": ("env", "Show what is installed and loaded here."),
 }
