@@ -15,6 +15,7 @@ _CONTEXT: Final = 8 * 1024
 _NEAR: Final = 2 * 1024
 _NARROWEST: Final = 40
 """No terminal that wraps a log is narrower."""
+_MOST_LINES: Final = 3
 _OVERLAP: Final = 1024
 _BREAKS: Final = b"\r\n"
 
@@ -51,7 +52,7 @@ class PassageScanner(Generic[Note]):
         self._position = 0  # in _data: what lies before it was looked at
         self._first_line = 1  # the number of the line in which _data begins
         self._line = (0, 1)  # an offset in _data and its line number, to count on from
-        self._wrapped: int | None = None  # end of the last line that was looked at with the one after it
+        self._looked_at = -1  # end of the last line that was looked at, with the one after it where it was wrapped
         self.last_stamp_s: float | None = None
 
     def feed(self, data: bytes) -> list[Passage[Note]]:
@@ -74,7 +75,7 @@ class PassageScanner(Generic[Note]):
             self._data = self._data[cut:]
             self._position -= cut
             self._first_line, self._line = line, (0, line)
-            self._wrapped = None if self._wrapped is None else self._wrapped - cut
+            self._looked_at -= cut
 
     def _scan(self, limit: int, *, is_last: bool) -> Iterator[Passage[Note]]:
         hits: dict[bytes, int] = {}
@@ -93,7 +94,7 @@ class PassageScanner(Generic[Note]):
                 yield self._passage(note, text, start, end)
             is_cut = end - hit >= REACH
             self._position = max(end - REACH // 2 if is_cut else end, hit + 1)
-            self._wrapped = None if note is not None else end
+            self._looked_at = end
 
     def _next_hit(self, hits: dict[bytes, int], limit: int) -> int | None:
         """Offset of the nearest stem at or after the position."""
@@ -115,26 +116,34 @@ class PassageScanner(Generic[Note]):
         return start, min(end, max(limit, hit + 1))
 
     def _read(self, text: str, start: int, end: int, limit: int) -> tuple[Note | None, str]:
-        """What the line says, alone or with the line that it goes on in or comes from."""
-        lead, _, rest = split_prefix(text)
-        note = self._noted(rest)
-        if note is not None:
-            return note, rest
+        """What the line says with the line that it goes on in, else alone, else with the line that it comes from."""
+        rest = split_prefix(text)[2]
+        alone = self._noted(rest)
+        if self._is_wrapped(start, end):
+            note, joined = self._joined(text, self._text_after(end, limit, end - start), but=alone)
+            if note is not None:
+                return note, joined
         earlier = self._line_before(start)
         # A candidate right above was looked at together with this line already.
-        if earlier is not None and earlier[1] != self._wrapped and self._is_widest(*earlier):
-            before = decoded(self._data[earlier[0] : earlier[1]])
-            head = split_prefix(before)[2]
-            for joined in _joined(head, continuation(text, split_prefix(before)[0])):
-                note = self._noted(joined)
-                if note is not None:
-                    return note, joined
-        if self._is_widest(start, end):
-            for joined in _joined(rest, continuation(self._text_after(end, limit), lead)):
-                note = self._noted(joined)
-                if note is not None:
-                    return note, joined
-        return None, rest
+        if alone is not None or earlier is None or earlier[1] == self._looked_at or not self._is_wrapped(*earlier):
+            return alone, rest
+        note, joined = self._joined(decoded(self._data[earlier[0] : earlier[1]]), text, but=None)
+        return (None, rest) if note is None else (note, joined)
+
+    def _joined(self, first: str, second: str, *, but: Note | None) -> tuple[Note | None, str]:
+        """What two lines say as one, other than `but`: joined as they are, without blanks between, or with one."""
+        lead, _, head = split_prefix(first)
+        kinds, _, rest = split_prefix(second)
+        apart = self._noted(rest)
+        if "clock" in kinds or (apart is not None and but is None):
+            return None, head  # the second begins anew, or speaks for itself
+        tail = continuation(second, lead)
+        bare, end = head.rstrip(), tail.strip()
+        for text in (head + tail, bare + end, f"{bare} {end}"):
+            note = self._noted(text)
+            if note is not None and note != but and apart in (None, note):
+                return note, text
+        return None, head
 
     def _line_before(self, start: int) -> tuple[int, int] | None:
         end = start
@@ -146,29 +155,37 @@ class PassageScanner(Generic[Note]):
         begin = max(self._data.rfind(b"\n", low, end), self._data.rfind(b"\r", low, end)) + 1 or low
         return begin, end
 
-    def _text_after(self, end: int, limit: int) -> str:
-        at = end
-        while at < limit and self._data[at] in _BREAKS:
-            at += 1
-        ends = (self._data.find(mark, at, limit) for mark in (b"\n", b"\r"))
-        stop = min((end for end in ends if end >= 0), default=limit)
-        return decoded(self._data[at : min(stop, at + REACH)])
+    def _text_after(self, end: int, limit: int, width: int) -> str:
+        """The next line, and what it goes on in where it is as wide as what was wrapped."""
+        text = ""
+        for _ in range(_MOST_LINES):
+            at = end
+            while at < limit and self._data[at] in _BREAKS:
+                at += 1
+            ends = (self._data.find(mark, at, limit) for mark in (b"\n", b"\r"))
+            stop = min((found for found in ends if found >= 0), default=limit)
+            text += decoded(self._data[at : min(stop, at + REACH)])
+            if stop - at != width:
+                break
+            end = stop
+        return text
 
     def _may_go_on(self, start: int, end: int, limit: int) -> bool:
         """Whether a wrapped text may go on in a line that is still to come."""
         return (
             self._data[end : end + 1] in (b"\n", b"\r")
-            and not self._text_after(end, limit)
-            and self._is_widest(start, end)
+            and not self._text_after(end, limit, end - start)
+            and self._is_wrapped(start, end)
         )
 
-    def _is_widest(self, start: int, end: int) -> bool:
-        """Whether no line near this one is longer, as where a terminal wrapped them."""
+    def _is_wrapped(self, start: int, end: int) -> bool:
+        """Whether no line near this one is longer and some are as long, as where a terminal wrapped them."""
         own = end - start
         if own < _NARROWEST:
             return False
         near = self._data[max(0, start - _NEAR) : end + _NEAR].replace(b"\r", b"\n").split(b"\n")
-        return all(len(line) <= own for line in near[1:-1])
+        lengths = [len(line) for line in near[1:-1]] if len(near) > 2 else [len(line) for line in near]
+        return max(lengths, default=own) <= own and lengths.count(own) > 1
 
     def _passage(self, note: Note, text: str, start: int, end: int) -> Passage[Note]:
         around = decoded(self._data[max(0, start - _CONTEXT) : end])
@@ -190,10 +207,6 @@ class PassageScanner(Generic[Note]):
         line += self._data.count(b"\n", at, offset)
         self._line = (offset, line)
         return line
-
-
-def _joined(head: str, tail: str) -> tuple[str, str]:
-    return head.rstrip() + tail.strip(), f"{head.rstrip()} {tail.strip()}"
 
 
 def passages(

@@ -1,61 +1,20 @@
 """A run directory adds to its log what the run record knows: GPU-hours, hashes, how it ended, what it was."""
 
-import datetime
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from made_runs import EXPECTED, START_S, slime_log
+from made_run_directories import HASH, job, made
+from made_runs import EXPECTED, START_S
 
-from openrecipes.runs.directory import RunDirectory, named_run_directory
+from openrecipes.runs.directory import RunDirectory
 from openrecipes.runs.json_files import sha256_of
-from openrecipes.runs.record import Job, LaunchedRecipe, RawLog, RowsUsed, RunRecord
+from openrecipes.runs.record import Job, RawLog, RowsUsed
 from openrecipes.score.expected import Expected
 from openrecipes.score.run_evidence import read_run
 from openrecipes.score.score import score
 from openrecipes.score.scorecard import Scorecard
-
-HASH = "b" * 64
-
-
-def job(**changes: Any) -> Job:
-    fields = {"start_unix_s": START_S - 60, "end_unix_s": START_S + 300, "exit_status": 0, "signal": None}
-    return Job(schema_version=1, host="node", pid=7, **{**fields, **changes})
-
-
-def made(root: Path, *, of_job: Job | None, **changes: Any) -> RunDirectory:
-    run = named_run_directory(root)
-    run.log.write_text(slime_log())
-    log = RawLog(path="log/train.log", sha256=sha256_of(run.log), size_bytes=run.log.stat().st_size)
-    fields: dict[str, Any] = {
-        "schema_version": 1,
-        "name": root.name,
-        "harness_version": "0.1.0",
-        "created": datetime.datetime(2026, 9, 21, tzinfo=datetime.UTC),
-        "recipe": LaunchedRecipe(file="recipe.yaml", sha256=HASH, launched_sha256=HASH),
-        "model": "Qwen3.5-397B-A17B",
-        "gpu_type": "H200",
-        "gpus": 128,
-        "steps_wanted": 14,
-        "target": "local",
-        "cluster": None,
-        "overrides": (),
-        "deviations": ("--set layout.tp=2",),
-        "rendered": (),
-        "render_sha256": HASH,
-        "rows": RowsUsed(path="rows", rows=6400, row_tokens=8192, rows_sha256=HASH, parquet_sha256=HASH),
-        "outcome": "completed",
-        "reason": None,
-        "job": of_job,
-        "log": log,
-        "steps_read": 14,
-    }
-    run.write_record(RunRecord(**{**fields, **changes}))
-    if of_job is not None:
-        run.job_file.write_text(json.dumps(of_job.model_dump(mode="json")))
-    return run
 
 
 def card(run: RunDirectory, expected: Expected = EXPECTED) -> Scorecard:
