@@ -16,6 +16,8 @@ _NEAR: Final = 2 * 1024
 _NARROWEST: Final = 40
 """No terminal that wraps a log is narrower."""
 _MOST_LINES: Final = 3
+_BEGINS_ANEW: Final = frozenset({"clock", "ray"})
+"""Prefixes of a program's own lines: what a terminal wrapped goes on without them."""
 _OVERLAP: Final = 1024
 _BREAKS: Final = b"\r\n"
 
@@ -135,7 +137,7 @@ class PassageScanner(Generic[Note]):
         lead, _, head = split_prefix(first)
         kinds, _, rest = split_prefix(second)
         apart = self._noted(rest)
-        if "clock" in kinds or (apart is not None and but is None):
+        if not second or not _BEGINS_ANEW.isdisjoint(kinds) or (apart is not None and but is None):
             return None, head  # the second begins anew, or speaks for itself
         tail = continuation(second, lead)
         bare, end = head.rstrip(), tail.strip()
@@ -156,27 +158,30 @@ class PassageScanner(Generic[Note]):
         return begin, end
 
     def _text_after(self, end: int, limit: int, width: int) -> str:
-        """The next line, and what it goes on in where it is as wide as what was wrapped."""
+        """The next line, and what it goes on in where it is as wide as what was wrapped; "" where none goes on."""
         text = ""
         for _ in range(_MOST_LINES):
-            at = end
-            while at < limit and self._data[at] in _BREAKS:
-                at += 1
+            at = self._next_line(end, limit)
             ends = (self._data.find(mark, at, limit) for mark in (b"\n", b"\r"))
             stop = min((found for found in ends if found >= 0), default=limit)
-            text += decoded(self._data[at : min(stop, at + REACH)])
+            line = decoded(self._data[at : min(stop, at + REACH)])
+            if not _BEGINS_ANEW.isdisjoint(split_prefix(line)[0]):
+                break
+            text += line
             if stop - at != width:
                 break
             end = stop
         return text
 
+    def _next_line(self, end: int, limit: int) -> int:
+        while end < limit and self._data[end] in _BREAKS:
+            end += 1
+        return end
+
     def _may_go_on(self, start: int, end: int, limit: int) -> bool:
         """Whether a wrapped text may go on in a line that is still to come."""
-        return (
-            self._data[end : end + 1] in (b"\n", b"\r")
-            and not self._text_after(end, limit, end - start)
-            and self._is_wrapped(start, end)
-        )
+        is_last = self._data[end : end + 1] in (b"\n", b"\r") and self._next_line(end, limit) >= limit
+        return is_last and self._is_wrapped(start, end)
 
     def _is_wrapped(self, start: int, end: int) -> bool:
         """Whether no line near this one is longer and some are as long, as where a terminal wrapped them."""
