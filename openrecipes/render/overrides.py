@@ -201,7 +201,9 @@ def _without_effect(overrides: Sequence[Override], recipe: Recipe, changed: Reci
         name = override.key.partition(".")[2]
         others = {key: value for key, value in (changed.arguments or {}).items() if key != name}
         original = {key: value for key, value in (recipe.arguments or {}).items() if key == name}
-        without = changed.model_copy(update={"arguments": {**others, **original}})
+        # With the recipe's own summary: what it infers from those words is what the setting may take away.
+        words = changed.layout.model_copy(update={"summary": recipe.layout.summary})
+        without = changed.model_copy(update={"arguments": {**others, **original}, "layout": words})
         if not refusals(without, found) and _launched(without, found) == launched:
             what = f"{override.text} changes nothing: the command is the same without it"
             mend = "leave it out; a flag with a `no` form is a key of its own, as no_rope_fusion=true"

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from openrecipes import __version__
+from openrecipes.diagnosis.diagnose import diagnose
 from openrecipes.logs.run_log import RunLog, read_log
 from openrecipes.problems import ProblemsError
 from openrecipes.recipe.read import LocatedRecipe
@@ -40,7 +41,17 @@ class RunBook:
         wanted = self.record.steps_wanted
         ended, reason = outcome(job, steps_read=len(timed), steps_wanted=wanted, was_stopped=was_stopped)
         self.note(outcome=ended, reason=reason, job=job, log=self.run.raw_log(), steps_read=len(timed))
+        if ended == "failed":
+            self.note(reason=self._with_cause(reason))
         return log
+
+    def _with_cause(self, reason: str | None) -> str | None:
+        """The reason with the first cause that the log shows, and the rank it hit."""
+        cause = diagnose([str(self.run.root)]).cause
+        if cause is None:
+            return reason
+        rank = f" of rank {cause.origin.rank}" if cause.origin.rank is not None else ""
+        return f"{reason}; {cause.name}{rank}: {cause.text[:200]}"
 
     @contextmanager
     def kept_true(self) -> Iterator[None]:
