@@ -18,7 +18,7 @@ Data = TypeVar("Data", bound=BaseModel)
 class CatalogData(BaseModel):
     """Settings that all data of the catalogue share: unknown keys and loose types are refused."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
 
 def parse_yaml(text: str) -> object:

@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from openrecipes.check.flag_values import FlagFault
+
 Effective = Mapping[str, tuple[str, ...]]  # each flag that is given, with its values
 
 # Dtypes of optimizer states other than fp32, by flag.
@@ -25,16 +27,6 @@ class Coupling:
     why: str
     values: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CouplingFault:
-    """A broken coupling, or a default that surprises: the flag it is about, the rule, what and mend."""
-
-    flag: str
-    rule: str
-    what: str
-    mend: str
 
 
 def _needs(flag: str, other: str, why: str, *, values: tuple[str, ...] = (), others: tuple[str, ...] = ()) -> Coupling:
@@ -111,7 +103,7 @@ SURPRISING_DEFAULTS: Final = {
 _OWN_SFT_ROLLOUT: Final = "slime.rollout.sft_rollout.generate_rollout"
 
 
-def coupling_faults(effective: Effective) -> Iterator[CouplingFault]:
+def coupling_faults(effective: Effective) -> Iterator[FlagFault]:
     """Every coupling that the given flags break."""
     for coupling in COUPLINGS:
         if not _holds(effective, coupling.flag, coupling.values):
@@ -120,30 +112,29 @@ def coupling_faults(effective: Effective) -> Iterator[CouplingFault]:
         if there == (coupling.kind == "needs"):
             continue
         other = f"{coupling.other} {' or '.join(coupling.others)}".rstrip()
-        yield CouplingFault(flag=coupling.flag, rule=f"argument-{coupling.kind}", **_words(effective, coupling, other))
+        what, mend = _words(effective, coupling, other)
+        yield FlagFault(flag=coupling.flag, rule=f"argument-{coupling.kind}", what=what, mend=mend)
 
 
-def _words(effective: Effective, coupling: Coupling, other: str) -> dict[str, str]:
+def _words(effective: Effective, coupling: Coupling, other: str) -> tuple[str, str]:
     flag = " ".join((coupling.flag, *effective[coupling.flag]))[:80]
     if coupling.kind == "needs":
-        return {"what": f"{flag} needs {other}: {coupling.why}", "mend": f"add {other}, or remove {coupling.flag}"}
+        return f"{flag} needs {other}: {coupling.why}", f"add {other}, or remove {coupling.flag}"
     if coupling.kind == "excludes":
-        return {"what": f"{flag} cannot stand beside {other}: {coupling.why}", "mend": "keep one of the two"}
-    return {"what": f"{flag} has no effect beside {other}: {coupling.why}", "mend": f"remove {coupling.flag}"}
+        return f"{flag} cannot stand beside {other}: {coupling.why}", "keep one of the two"
+    return f"{flag} has no effect beside {other}: {coupling.why}", f"remove {coupling.flag}"
 
 
-def default_faults(effective: Effective, *, loss_mask: str | None) -> Iterator[CouplingFault]:
+def default_faults(effective: Effective, *, loss_mask: str | None) -> Iterator[FlagFault]:
     """Flags left out whose default surprises; `loss_mask` is the mask that the model's template asks for."""
     for flag, (default, does) in SURPRISING_DEFAULTS.items():
         if flag not in effective:
             what = f"{flag} is left out, and its default is {default}: {does}"
-            yield CouplingFault(
-                flag=flag, rule="argument-default", what=what, mend=f"write {flag} 0.0, or the rate meant"
-            )
+            yield FlagFault(flag=flag, rule="argument-default", what=what, mend=f"write {flag} 0.0, or the rate meant")
     path, mask = "--rollout-function-path", "--loss-mask-type"
     if effective.get(path) == (_OWN_SFT_ROLLOUT,) and loss_mask is not None and mask not in effective:
         what = f"{_OWN_SFT_ROLLOUT} masks by the default {mask} qwen, but the model's template needs {loss_mask}"
-        yield CouplingFault(flag=path, rule="argument-default", what=what, mend=f"write {mask} {loss_mask}")
+        yield FlagFault(flag=path, rule="argument-default", what=what, mend=f"write {mask} {loss_mask}")
 
 
 def _holds(effective: Effective, flag: str, values: tuple[str, ...]) -> bool:

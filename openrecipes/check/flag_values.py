@@ -16,26 +16,27 @@ _LONG: Final = 80
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Value:
-    """A value as given; `is_open` where a variable stands in it, so that its text is not known."""
-
-    text: str
-    is_open: bool = False
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class FlagFault:
-    """What is wrong with one flag: the rule, the user's values, the mend."""
+    """What is wrong with a flag: the rule, the user's values, the mend; and where it stands once that is known.
 
+    `key` is a key of the recipe; in `run`, `line` counts from 0 within its text.
+    """
+
+    flag: str
     rule: str
     what: str
     mend: str
+    key: str = "run"
+    line: int | None = None
 
 
 def flag_faults(
-    catalogue: ArgumentCatalogue, flag: str, values: Sequence[Value], *, guesses: bool = True
+    catalogue: ArgumentCatalogue, flag: str, values: Sequence[str | None], *, guesses: bool = True
 ) -> Iterator[FlagFault]:
-    """What the trainer would refuse or drop. Without `guesses` an unknown flag names no nearest one."""
+    """What the trainer would refuse or drop. A value that is not known, since a variable holds it, is None.
+
+    Without `guesses` an unknown flag names no nearest one.
+    """
     argument = catalogue.find(flag)
     if argument is None:
         yield _unknown(catalogue, flag, guesses=guesses)
@@ -45,7 +46,7 @@ def flag_faults(
         yield fault
         return
     for value in values:
-        fault = None if value.is_open else _value_fault(argument, flag, value.text)
+        fault = None if value is None else _value_fault(argument, flag, value)
         if fault is not None:
             yield fault
 
@@ -53,19 +54,21 @@ def flag_faults(
 def _unknown(catalogue: ArgumentCatalogue, flag: str, *, guesses: bool) -> FlagFault:
     if flag.startswith(_ENGINE_PREFIXES):
         what = f"{flag} is for the inference engine, which --debug-train-only leaves out"
-        return FlagFault(rule="argument-void", what=what, mend="remove it")
+        return FlagFault(flag=flag, rule="argument-void", what=what, mend="remove it")
     close = catalogue.nearest(flag) if guesses else None
     what = f"the trainer has no {flag[:_LONG]} and would drop it in silence"
-    return FlagFault(rule="argument-unknown", what=what, mend=f"write {close}, or remove it" if close else "remove it")
+    return FlagFault(
+        flag=flag, rule="argument-unknown", what=what, mend=f"write {close}, or remove it" if close else "remove it"
+    )
 
 
-def _count_fault(argument: Argument, flag: str, values: Sequence[Value]) -> FlagFault | None:
-    given = " ".join((flag, *(value.text for value in values)))[:_LONG]
+def _count_fault(argument: Argument, flag: str, values: Sequence[str | None]) -> FlagFault | None:
+    given = " ".join((flag, *("$…" if value is None else value for value in values)))[:_LONG]
     if argument.action != "store":
         if not values:
             return None
         what = f"{given}, but {flag} takes no value"
-        return FlagFault(rule="argument-count", what=what, mend=f"write {flag} alone")
+        return FlagFault(flag=flag, rule="argument-count", what=what, mend=f"write {flag} alone")
     if argument.nargs == "*" or (argument.nargs == "+" and values):
         return None
     wanted = argument.nargs if isinstance(argument.nargs, int) else 1
@@ -73,30 +76,32 @@ def _count_fault(argument: Argument, flag: str, values: Sequence[Value]) -> Flag
         return None
     if not values:
         what = f"{flag} has no value"
-        return FlagFault(rule="argument-count", what=what, mend=f"write its value after {flag}")
+        return FlagFault(flag=flag, rule="argument-count", what=what, mend=f"write its value after {flag}")
     what = f"{given}, but {flag} takes {wanted} value{'' if wanted == 1 else 's'}"
-    return FlagFault(rule="argument-count", what=what, mend="remove what does not belong to it, or quote the value")
+    return FlagFault(
+        flag=flag, rule="argument-count", what=what, mend="remove what does not belong to it, or quote the value"
+    )
 
 
 def _value_fault(argument: Argument, flag: str, text: str) -> FlagFault | None:
     shown = text[:_LONG]
     if argument.value == "layer_pattern" and any(character.isspace() for character in text):
         what = f'{flag} "{shown}" holds spaces, which its parser refuses'
-        return FlagFault(rule="argument-spaces", what=what, mend=f"write {''.join(text.split())[:_LONG]}")
+        return FlagFault(flag=flag, rule="argument-spaces", what=what, mend=f"write {''.join(text.split())[:_LONG]}")
     if argument.choices is not None:
         allowed = [str(choice) for choice in argument.choices]
         if text in allowed or (argument.value in _READERS and _is_choice(argument, text)):
             return None
         what = f"{flag} {shown}, but it takes one of {', '.join(allowed[:12])}"
-        return FlagFault(rule="argument-value", what=what, mend="write one of them")
+        return FlagFault(flag=flag, rule="argument-value", what=what, mend="write one of them")
     if argument.value == "bool":
         what = f"{flag} {shown}: the parser takes any text for true, also False"
-        return FlagFault(rule="argument-value", what=what, mend=f"remove {flag} where it is not meant")
+        return FlagFault(flag=flag, rule="argument-value", what=what, mend=f"remove {flag} where it is not meant")
     meant, reads = _READERS.get(argument.value or "text", ("", _any))
     if reads(text):
         return None
     mend = f"write {int(float(text))}" if meant == "a whole number" and _is_whole(text) else f"write {meant}"
-    return FlagFault(rule="argument-value", what=f"{flag} {shown}, but it takes {meant}", mend=mend)
+    return FlagFault(flag=flag, rule="argument-value", what=f"{flag} {shown}, but it takes {meant}", mend=mend)
 
 
 def _is_choice(argument: Argument, text: str) -> bool:

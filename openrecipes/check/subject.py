@@ -9,7 +9,8 @@ from openrecipes.catalog.arguments import ArgumentCatalogue, argument_catalogue,
 from openrecipes.catalog.gpus import Gpu, find_gpu
 from openrecipes.catalog.model_parts import Shape
 from openrecipes.catalog.models import Model, model
-from openrecipes.check.argument_faults import ArgumentFault, Flags, argument_faults
+from openrecipes.check.argument_faults import Flags, argument_faults
+from openrecipes.check.flag_values import FlagFault
 from openrecipes.check.invocation import Invocation, invocation
 from openrecipes.check.shell_script import Script, read_script
 from openrecipes.problems import Problem, ProblemsError
@@ -120,7 +121,7 @@ class Subject:
             return None
 
     @cached_property
-    def argument_faults(self) -> tuple[ArgumentFault, ...]:
+    def argument_faults(self) -> tuple[FlagFault, ...]:
         """What the trainer's parser would refuse or drop, and flags that do not go together."""
         if self.catalogue is None:
             return ()

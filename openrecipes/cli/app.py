@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from openrecipes import __version__
+import openrecipes
 from openrecipes.problems import ProblemsError
 
 # Verb, the module that defines it, one line for --help. A module is imported only when its verb runs,
@@ -59,7 +59,7 @@ def verb(name: str) -> Any:
 
 def _version(value: bool) -> None:  # noqa: FBT001  (typer calls it with the option's value)
     if value:
-        typer.echo(f"openrecipes {__version__}")
+        typer.echo(f"openrecipes {openrecipes.__version__}")
         raise typer.Exit
 
 

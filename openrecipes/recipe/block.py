@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidatorFunctionWrapHandler,
 class Block(BaseModel):
     """Frozen, strict, and closed: a key that is no field is an error. Every field has a description."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
 
 
 def _as_written(value: object, check: ValidatorFunctionWrapHandler) -> object:

@@ -1,0 +1,54 @@
+"""How long a verb takes to start, beside what it must import anyway; paired: each round runs every command once.
+
+`check` of one recipe against importing its libraries (goal 2x), `--help` against a bare typer application (goal 1.5x).
+"""
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+RECIPE: Final = "recipes/qwen3.5-397b-a17b/h200/attune-tp2-pp4-ep32.yaml"
+ROUNDS: Final = 15
+BARE: Final = "import typer\napp = typer.Typer()\n@app.command()\ndef main(name: str = ''):\n    print(name)\napp()"
+
+COMMANDS: Final = {
+    "import pydantic, yaml, typer, rich": [sys.executable, "-c", "import pydantic, yaml, typer, rich"],
+    "openrecipes check RECIPE": [sys.executable, "-m", "openrecipes", "check", RECIPE],
+    "a bare typer application --help": [sys.executable, "-c", BARE, "--help"],
+    "openrecipes --help": [sys.executable, "-m", "openrecipes", "--help"],
+}
+
+
+def times() -> dict[str, list[float]]:
+    """Seconds of every command in every round, with a bytecode cache of its own that a first round fills."""
+    taken: dict[str, list[float]] = {name: [] for name in COMMANDS}
+    with tempfile.TemporaryDirectory() as cache:
+        environment = {**os.environ, "PYTHONPYCACHEPREFIX": cache, "PYTHONDONTWRITEBYTECODE": ""}
+        for round_ in range(ROUNDS + 1):
+            for name, command in COMMANDS.items():
+                start = time.perf_counter()
+                subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, check=True)
+                if round_:
+                    taken[name].append(time.perf_counter() - start)
+    return taken
+
+
+def main() -> None:
+    """Prints the median of each command, and the ratio of each pair."""
+    taken = times()
+    names = list(COMMANDS)
+    for base, ours, goal in ((names[0], names[1], 2.0), (names[2], names[3], 1.5)):
+        ratio = statistics.median(b / a for a, b in zip(taken[base], taken[ours], strict=True))
+        for name in (base, ours):
+            print(f"{name:36} {1000 * statistics.median(taken[name]):6.0f} ms")
+        print(f"{'ratio':36} {ratio:6.2f}     (goal {goal})\n")
+
+
+if __name__ == "__main__":
+    main()
