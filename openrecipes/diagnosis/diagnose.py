@@ -15,7 +15,7 @@ from openrecipes.diagnosis.findings import Finding, computed
 from openrecipes.diagnosis.first_cause import distinct, fatal, first_cause
 from openrecipes.diagnosis.signatures import Kind
 from openrecipes.diagnosis.stated_steps import reached_the_end, steps_done, steps_wanted
-from openrecipes.diagnosis.step_signs import hang, starts_from_random_weights, step_signs
+from openrecipes.diagnosis.step_signs import hang, step_signs
 from openrecipes.problems import Problem
 from openrecipes.recipe.model import Recipe
 
@@ -67,8 +67,8 @@ def diagnose(sources: Sequence[str], recipe: Recipe | None = None) -> Diagnosis:
 
 def judged(evidence: Evidence) -> Diagnosis:
     """The outcome and cause that the evidence shows."""
-    signs = tuple(step_signs(evidence.log, evidence.recipe))
-    means_random = evidence.recipe is not None and starts_from_random_weights(evidence.recipe)
+    means_random = evidence.means_random_weights
+    signs = tuple(step_signs(evidence.log, evidence.recipe, means_random=means_random))
     findings = tuple(f for f in evidence.findings if _counts(f, evidence, means_random=means_random))
     outcome, cause = _verdict(evidence, findings, signs)
     rest = [f for f in (*findings, *signs) if f is not cause]

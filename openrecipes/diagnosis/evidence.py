@@ -14,7 +14,7 @@ from openrecipes.logs.sources import RUN_LOG, chunks, damage, log_files, opened
 from openrecipes.problems import Problem
 from openrecipes.recipe.model import Recipe
 from openrecipes.recipe.read import read_recipe
-from openrecipes.runs.directory import RECORD, open_run_directory
+from openrecipes.runs.directory import RECORD, RunDirectory, open_run_directory
 from openrecipes.runs.record import Job, RunRecord
 
 
@@ -40,6 +40,15 @@ class Evidence:
     record: RunRecord | None = None
     job: Job | None = None
     recipe: Recipe | None = None
+    has_random_checkpoint: bool = False
+
+    @property
+    def means_random_weights(self) -> bool:
+        """Whether the recipe or the checkpoint says that the run starts from random weights."""
+        recipe = self.recipe
+        is_said = recipe is not None and (recipe.trainer == "smoke" or recipe.status == "smoke")
+        is_said = is_said or (recipe is not None and recipe.result.weights == "random")
+        return is_said or self.has_random_checkpoint
 
 
 def read_evidence(sources: Sequence[str], recipe: Recipe | None = None) -> Evidence:
@@ -47,7 +56,8 @@ def read_evidence(sources: Sequence[str], recipe: Recipe | None = None) -> Evide
 
     Raises: UsageError for a file that cannot be read, ProblemsError for an unsound recipe in a run directory.
     """
-    record, job, of_run = _run(sources)
+    directory = _run_directory(sources)
+    record, job = (directory.record(), directory.job()) if directory else (None, None)
     with _readable(sources) as (names, spooled):
         has_log = record is None or (Path(names[0]) / RUN_LOG).is_file()
         log = read_log(names) if has_log else RunLog(format=None, steps=(), problems=())
@@ -63,17 +73,19 @@ def read_evidence(sources: Sequence[str], recipe: Recipe | None = None) -> Evide
         success=claims[-1] if claims else None,
         record=record,
         job=job,
-        recipe=recipe or of_run,
+        recipe=recipe or (_recipe(directory) if directory else None),
+        has_random_checkpoint=directory is not None and directory.starts_from_random_weights(),
     )
 
 
-def _run(sources: Sequence[str]) -> tuple[RunRecord | None, Job | None, Recipe | None]:
-    """What a run directory says beside its log; nothing where the sources are logs."""
-    if len(sources) != 1 or not (Path(sources[0]) / RECORD).is_file():
-        return None, None, None
-    directory = open_run_directory(Path(sources[0]))
-    recipe = read_recipe(directory.recipe).recipe if directory.recipe.is_file() else None
-    return directory.record(), directory.job(), recipe
+def _run_directory(sources: Sequence[str]) -> RunDirectory | None:
+    """The one run directory that is named; None where the sources are logs."""
+    is_one = len(sources) == 1 and (Path(sources[0]) / RECORD).is_file()
+    return open_run_directory(Path(sources[0])) if is_one else None
+
+
+def _recipe(directory: RunDirectory) -> Recipe | None:
+    return read_recipe(directory.recipe).recipe if directory.recipe.is_file() else None
 
 
 @contextmanager

@@ -24,17 +24,13 @@ _SILENT_S: Final = 600.0
 _SILENT_STEPS: Final = 10
 
 
-def step_signs(run: RunLog, recipe: Recipe | None) -> Iterator[Finding]:
-    """At most one finding of each class, at the first step that shows it."""
+def step_signs(run: RunLog, recipe: Recipe | None, *, means_random: bool) -> Iterator[Finding]:
+    """At most one finding of each class, at the first step that shows it; `means_random`: random weights are meant."""
     yield from _not_finite(run.steps)
     yield from _scale_loop(run.steps)
-    yield from _random_weights(run, recipe)
+    if not means_random:
+        yield from _random_weights(run, recipe)
     yield from _odd_numbers(run)
-
-
-def starts_from_random_weights(recipe: Recipe) -> bool:
-    """Whether the recipe says that its runs start from random weights."""
-    return recipe.trainer == "smoke" or recipe.status == "smoke" or recipe.result.weights == "random"
 
 
 def hang(run: RunLog) -> Finding | None:
@@ -94,8 +90,6 @@ def _random_weights(run: RunLog, recipe: Recipe | None) -> Iterator[Finding]:
         return
     guess = log(vocabulary)
     if not _NEAR_LOW * guess <= first.loss <= _NEAR_HIGH * guess:
-        return
-    if recipe is not None and starts_from_random_weights(recipe):
         return
     name = "random_weights" if recipe is not None else "random_weights_suspected"
     yield _at(name, first, f"step {first.step}: loss {first.loss:.3f}, and ln({vocabulary}) is {guess:.3f}")
