@@ -23,6 +23,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "run": ("run", "Run a recipe: check, rows, render, launch, follow, score, write back."),
     "steps": ("steps", "Read per-step records from raw logs."),
     "score": ("score", "Score the steady window of a run."),
+    "watch": ("watch", "Watch a run as it goes: step, score so far, first sign of trouble."),
     "diagnose": ("diagnose", "Find the first cause of a failed run."),
     "correctness": ("correctness", "Check that a fast run computes the right thing."),
     "model": ("model", "Show a model of the catalogue and its Megatron arguments."),

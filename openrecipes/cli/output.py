@@ -36,6 +36,12 @@ def result(document: Any, *, as_json: bool, text: "str | RenderableType | None" 
         console().print(text)
 
 
+def line(text: str) -> None:
+    """One line of a result that comes bit by bit, on stdout."""
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
 def say(message: str) -> None:
     """A message for people, on stderr."""
     sys.stderr.write(message + "\n")

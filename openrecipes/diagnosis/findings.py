@@ -85,6 +85,11 @@ class SignScanner:
         """Findings in what is left when the log ends."""
         return self._take(self._scanner.close())
 
+    @property
+    def newest_stamp_s(self) -> float | None:
+        """The log's own time at its end so far, as far as it says."""
+        return self._scanner.newest_stamp_s()
+
     def _take(self, found: list[Passage[Seen]]) -> list[Finding]:
         fresh: list[Finding] = []
         for passage in found:

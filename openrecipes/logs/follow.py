@@ -1,5 +1,7 @@
 """The steps of a log that is still being written."""
 
+from collections.abc import Mapping
+
 from openrecipes.logs import detect
 from openrecipes.logs.copies import CopyFilter
 from openrecipes.logs.step import StepRecord
@@ -22,6 +24,11 @@ class LogFollower:
         """The format of the steps so far, or None before the first."""
         best = self._stream.best
         return best.reader.name if best.steps else None
+
+    @property
+    def arguments(self) -> Mapping[str, str]:
+        """The trainer's own arguments, as far as the log has printed them."""
+        return self._stream.dump.values
 
     def feed(self, data: bytes) -> list[StepRecord]:
         """Steps that `data` completed, in the log's order."""

@@ -70,6 +70,10 @@ class PassageScanner(Generic[Note]):
         """Passages in what is left when the log ends."""
         return list(self._scan(len(self._data), is_last=True))
 
+    def newest_stamp_s(self) -> float | None:
+        """The log's own time at what was fed last, or None where it does not say near there."""
+        return clock_s(decoded(self._data[-_CONTEXT:]))
+
     def _forget(self) -> None:
         cut = self._position - _CONTEXT
         if cut > 0:

@@ -85,7 +85,7 @@ def _run(source: str, log: RunLog, sha256: str, *, changed: bool) -> Run:
     return Run(
         name=source,
         steps=log.steps,
-        first_number=_first_number(log),
+        first_number=first_number(log),
         format=log.format,
         arguments=log.arguments,
         log_problems=log.problems,
@@ -98,7 +98,8 @@ def _run(source: str, log: RunLog, sha256: str, *, changed: bool) -> Run:
     )
 
 
-def _first_number(log: RunLog) -> int:
+def first_number(log: RunLog) -> int:
+    """The number that the log's trainer gives its first step, 0 or 1."""
     return int(log.format in _FROM_ONE and all(step.step != 0 for step in log.steps))
 
 
