@@ -159,8 +159,10 @@ def test_a_failed_run_says_how_it_ended_and_has_no_result(place: Place, env: dic
     assert done.returncode == 1
     document = json.loads(done.stdout)
     run = open_run_directory(place.run_dir)
-    assert (document["outcome"], document["reason"], document["result"]) == ("failed", reason, None)
-    assert (run.record().outcome, run.record().reason) == ("failed", reason)
+    status, _, cause = document["reason"].partition("; ")
+    assert (document["outcome"], status, document["result"]) == ("failed", reason, None)
+    assert cause  # what the log shows, after what the script recorded
+    assert (run.record().outcome, run.record().reason) == ("failed", document["reason"])
     assert not run.result.exists()
     assert not run.recipe_with_result.exists()
     recipe = place.folder / "recipes/qwen3.5-moe-mini/cpu/tests-dp2.yaml"
