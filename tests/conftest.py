@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -46,7 +47,8 @@ def _has_tool(name: str) -> bool:
         import importlib.util
 
         return importlib.util.find_spec(name.removeprefix("module:")) is not None
-    return shutil.which(name) is not None or Path(f"/usr/sbin/{name}").exists()
+    beside_python = Path(sys.executable).with_name(name)  # what pip installed, also where the folder is not on PATH
+    return shutil.which(name) is not None or Path(f"/usr/sbin/{name}").exists() or beside_python.exists()
 
 
 def _leave_out(item: pytest.Item, missing: str, *, must_have: bool) -> None:
