@@ -39,6 +39,7 @@ class Expected:
     model: str | None = None
     gpu_type: str | None = None
     rows_sha256: str | None = None
+    supervised_token_ratio: float | None = None
     gpu: Gpu | None = None
     active_params: ActiveParams | None = None
     no_mfu: str | None = "no model and GPU were named"
@@ -70,6 +71,7 @@ def expected_of(recipe: Recipe, price: Price | None = None) -> Expected:
         model=recipe.model,
         gpu_type=recipe.gpu.type,
         rows_sha256=recipe.workload.dataset.rows_sha256,
+        supervised_token_ratio=recipe.workload.dataset.build.supervised_token_ratio,
         gpu=chip,
         active_params=recipe.result.active_params if shape is None else _active_params(shape),
         no_mfu=_why_no_mfu(recipe.gpu.type, chip, recipe.model, shape),

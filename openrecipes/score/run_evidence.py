@@ -14,6 +14,7 @@ from openrecipes.problems import Place, Problem, UsageError
 from openrecipes.runs.directory import RECORD, open_run_directory
 from openrecipes.runs.json_files import sha256_of
 from openrecipes.runs.record import Job, RunRecord
+from openrecipes.score.log_notes import NO_NOTES, LogNotes, log_notes
 
 # Formats whose trainers call their first step 1. Everything else, and a log of these with a step 0, counts from 0.
 _FROM_ONE: Final = frozenset({"bridge", "megatron", "nemo-rl", "swift", "torchtitan", "verl"})
@@ -40,6 +41,8 @@ class Run:
     record: RunRecord | None = None
     job: Job | None = None
     starts_from_random_weights: bool = False
+    first_stamp_s: float | None = None
+    notes: LogNotes = NO_NOTES
 
     def number(self, step: StepRecord) -> int | None:
         """The step's number counted from 0, or None where the log gives it none."""
@@ -91,7 +94,9 @@ def _run(source: str, log: RunLog, sha256: str, *, changed: bool) -> Run:
         log_problems=log.problems,
         log_sha256=sha256,
         log_changed=changed,
+        first_stamp_s=log.first_stamp_s,
         last_stamp_s=log.last_stamp_s,
+        notes=log_notes([source]),
         record=directory.record() if directory else None,
         job=directory.job() if directory else None,
         starts_from_random_weights=directory is not None and directory.starts_from_random_weights(),

@@ -1,6 +1,7 @@
 """What forbids a figure in the run around the steps: another recipe, how it ended, what ran beside it, the clock."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from math import fsum
 from typing import Final
 
@@ -11,6 +12,7 @@ from openrecipes.score.step_refusals import is_plausible
 # Log stamps have whole seconds, and a line is printed a little after the step it tells of.
 _CLOCK_TOLERANCE_S: Final = 2.0
 _CLOCK_TOLERANCE: Final = 0.02
+_FEWEST_STAMPS: Final = 6
 _DUMP: Final = "the argument dump"
 
 
@@ -187,6 +189,16 @@ def _own_clock(scene: Scene) -> Iterator[Problem]:
     if before.attempt != last.attempt or before.file != last.file:
         return
     told, passed = fsum(times), last.timestamp_s - before.timestamp_s
+    if _is_no_clock([step.timestamp_s for step in scored], times):
+        yield scene.problem(
+            "clock-evenly-spaced",
+            f"the log's stamps lie {passed / len(times):.0f} s apart, step after step, however long the steps took: "
+            "they are no clock, and confirm no step time",
+            "score a log with the trainer's own stamps, if there is one",
+            at=last,
+            severity="warning",
+        )
+        return
     if abs(told - passed) > _CLOCK_TOLERANCE_S + _CLOCK_TOLERANCE * told:
         yield scene.problem(
             "clock-contradiction",
@@ -195,6 +207,15 @@ def _own_clock(scene: Scene) -> Iterator[Problem]:
             "score a log as the trainer wrote it, whole and of one run",
             at=last,
         )
+
+
+def _is_no_clock(stamps: Sequence[float | None], times: Sequence[float]) -> bool:
+    """Whether the stamps are as evenly spaced as no clock shows them beside steps of such different length."""
+    known = [stamp for stamp in stamps if stamp is not None]
+    if len(known) < _FEWEST_STAMPS or len(known) < len(stamps) or max(times) - min(times) <= 2 * _CLOCK_TOLERANCE_S:
+        return False
+    gaps = [after - before for before, after in pairwise(known)]
+    return max(gaps) - min(gaps) < 1
 
 
 def _harness_clock(scene: Scene) -> Iterator[Problem]:

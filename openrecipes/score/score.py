@@ -23,6 +23,7 @@ from openrecipes.score.scene import Scene
 from openrecipes.score.scorecard import Figures, Scorecard
 from openrecipes.score.spread import drift, mean_interval, step_times
 from openrecipes.score.steady import unsteady
+from openrecipes.score.step_refusals import is_plausible
 from openrecipes.score.window import AS_STATED, ScoredWindow, WindowChoice, scored_window
 
 _FROM_JOB = "GPUs x (job start to end), start-up included"
@@ -47,9 +48,11 @@ def score(
         return _scorecard(expected, run, window, steps, figures=None, problems=_no_window(choice, run, steps))
     scene = Scene(run=run, expected=expected, window=window, steps_per_run=steps)
     problems = refusals(scene)
+    may_be_unsteady = allow_unsteady or expected.always_allows_unsteady
     if errors_in(problems):
+        problems = in_order((*problems, *_unsteady_too(scene, problems, may_be_unsteady=may_be_unsteady)))
         return _scorecard(expected, run, window, steps, figures=None, problems=problems)
-    figures, more = _figures(scene, may_be_unsteady=allow_unsteady or expected.always_allows_unsteady)
+    figures, more = _figures(scene, may_be_unsteady=may_be_unsteady)
     problems = in_order((*problems, *more))
     return _scorecard(expected, run, window, steps, figures=None if errors_in(problems) else figures, problems=problems)
 
@@ -80,6 +83,16 @@ def _figures(scene: Scene, *, may_be_unsteady: bool) -> tuple[Figures, tuple[Pro
         unsteady=bool(broken),
     )
     return figures, (*broken, *_too_fast(scene, figures.mfu))
+
+
+def _unsteady_too(scene: Scene, problems: tuple[Problem, ...], *, may_be_unsteady: bool) -> tuple[Problem, ...]:
+    """How a window that is refused for other reasons is unsteady as well, where its times tell."""
+    if any(problem.rule.startswith("window-") for problem in problems):
+        return ()  # another window has another spread
+    times = [time for step in scene.scored if (time := step.step_time_s) is not None and is_plausible(time)]
+    if len(times) < 2 or not len(times) == len(scene.scored) == scene.window.steps:
+        return ()
+    return tuple(unsteady(scene, drift(times), is_allowed=may_be_unsteady))
 
 
 def _rate(expected: Expected, mean_step_time_s: float) -> float:

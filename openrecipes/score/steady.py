@@ -41,7 +41,20 @@ def _broken(scene: Scene, drift: Drift | None, limits: SteadyLimits) -> Iterator
         yield "unsteady-trend", f"{moved} (p {drift.p_value:.2g}), where {limit}", None
     slow = [(step, time) for step, time in scored if time > limits.step_over_median * middle]
     if slow:
-        named = ", ".join(f"step {step.step} took {time:.3f} s" for step, time in slow[:_NAMED])
+        named = ", ".join(f"step {step.step} took {time:.3f} s{_beside(scene, step)}" for step, time in slow[:_NAMED])
         more = f" and {len(slow) - _NAMED} more" if len(slow) > _NAMED else ""
         limit = f"a steady window stays within {limits.step_over_median:g} times the median of {middle:.3f} s"
         yield "unsteady-step", f"{named}{more}, where {limit}", slow[0][0]
+
+
+def _beside(scene: Scene, step: StepRecord) -> str:
+    """What the log shows between the step before and this one: ` (beside it: a checkpoint save, line 47)`."""
+    earlier = [other.line for other in scene.run.steps if other.file == step.file and other.line < step.line]
+    begin = max(earlier, default=0)
+    found: dict[str, int] = {}
+    for event in scene.run.notes.events:
+        if event.file == step.file and begin < event.line <= step.line:
+            found.setdefault(event.words, event.line)
+    if step.attempt and all(other.attempt < step.attempt for other in scene.run.steps if other.line < step.line):
+        found.setdefault("a restart", step.line)
+    return f" (beside it: {', '.join(f'{words}, line {line}' for words, line in found.items())})" if found else ""

@@ -1,7 +1,8 @@
 """What forbids a figure in what the steps did: losses that are no numbers, skipped updates, other rows than stated."""
 
 from collections.abc import Callable, Iterator
-from math import isfinite
+from math import isfinite, sqrt
+from statistics import fmean, stdev
 from typing import Final
 
 from openrecipes.logs.step import StepRecord
@@ -10,6 +11,9 @@ from openrecipes.score.scene import Scene, ranges
 
 # Token counts come back from a rate times a time, so they carry rounding; a row too few is far more than this.
 _TOKEN_TOLERANCE: Final = 1e-3
+_SUPERVISED_TOLERANCE: Final = 0.02
+# Rows differ in how much of them is supervised, so the mean over a short run of small batches scatters.
+_STANDARD_ERRORS: Final = 3.0
 
 
 def training_refusals(scene: Scene) -> Iterator[Problem]:
@@ -17,6 +21,7 @@ def training_refusals(scene: Scene) -> Iterator[Problem]:
     yield from _losses(scene)
     yield from _skipped(scene)
     yield from _rows(scene)
+    yield from _supervised(scene)
 
 
 def _losses(scene: Scene) -> Iterator[Problem]:
@@ -73,10 +78,7 @@ def _rows(scene: Scene) -> Iterator[Problem]:
             )
             return
     for step in scene.scored:
-        if step.tokens is None or _near(step.tokens, stated.tokens_per_step):
-            continue
-        # Releases before the step record held its batch count the tokens of one data-parallel rank.
-        if step.global_batch is None and stated.dp and _near(step.tokens * stated.dp, stated.tokens_per_step):
+        if step.tokens is None or _near(step.tokens * _ranks_not_counted(step.tokens, scene), stated.tokens_per_step):
             continue
         yield scene.problem(
             "tokens-per-step",
@@ -86,6 +88,43 @@ def _rows(scene: Scene) -> Iterator[Problem]:
             at=step,
         )
         return
+
+
+def _ranks_not_counted(tokens: int, scene: Scene) -> int:
+    """By how much the trainer's count is to be multiplied: some releases count one data-parallel rank alone.
+
+    Where nothing says how many of these there are, whole rows that divide the batch evenly over the GPUs may be
+    those of one rank.
+    """
+    stated = scene.expected
+    if _near(tokens, stated.tokens_per_step):
+        return 1
+    told = scene.run.arguments.get("data_parallel_size", "")
+    ranks = stated.dp or (int(told) if told.isdecimal() and len(told) < 9 else None)
+    if ranks is not None:
+        return ranks
+    rows, rest = divmod(tokens, stated.row_tokens)
+    if rest or not rows or stated.global_batch % rows or stated.gpus % (stated.global_batch // rows):
+        return 1
+    return stated.global_batch // rows
+
+
+def _supervised(scene: Scene) -> Iterator[Problem]:
+    """Fewer supervised tokens than the recipe's rows have, beyond the tolerance and the chance of the draw."""
+    stated, means = scene.expected.supervised_token_ratio, list(scene.run.notes.supervised.values())
+    if stated is None or not means:
+        return
+    row_tokens = scene.expected.row_tokens
+    seen = fmean(means) / row_tokens
+    chance = _STANDARD_ERRORS * stdev(means) / sqrt(len(means)) / row_tokens if len(means) > 1 else 0.0
+    if seen + chance < (1 - _SUPERVISED_TOLERANCE) * stated:
+        yield scene.problem(
+            "supervised-tokens",
+            f"{100 * seen:.1f} % of the tokens were supervised ({fmean(means):,.1f} of {row_tokens:,} a row), but "
+            f"workload.dataset.build.supervised_token_ratio is {stated}",
+            "train on the recipe's rows with its loss mask",
+            key="rollout/response_len/mean",
+        )
 
 
 def _near(value: float, stated: float) -> bool:
