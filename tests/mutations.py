@@ -122,15 +122,8 @@ MUTATIONS.add(
     name="a dispatcher",
 )
 MUTATIONS.add("layout-dispatcher", "layout.dispatcher", fields({"layout.dispatcher": None}))
-_TEN: Final = {
-    "gpu.count": 160,
-    "gpu.per_node": 10,
-    "gpu.instance": None,
-    "layout.tp": 10,
-    "layout.dp": 4,
-    "layout.ep": 8,
-}
-MUTATIONS.add("layout-heads", "layout.tp", fields({**_TEN, **_NO_COST}))
+_EIGHT: Final = {"gpu.count": 32, "layout.tp": 8, "layout.dp": 1}
+MUTATIONS.add("layout-heads", "layout.tp", fields(_EIGHT), base=ODD_FILE)
 _SIX: Final = {"gpu.count": 48, "layout.tp": 6, "layout.dp": 2, "layout.sequence_parallel": True}
 MUTATIONS.add("layout-query-groups", "layout.tp", fields(_SIX), base=ODD_FILE)
 MUTATIONS.add("layout-sequence-parallel", "layout.sequence_parallel", fields({"layout.sequence_parallel": False}))
@@ -157,10 +150,10 @@ MUTATIONS.add(
 _ROW_8190: Final = {
     "workload.row_tokens": 8190,
     "workload.dataset.build.row_tokens": 8190,
-    "result.window_tokens": 10 * 128 * 8190,
+    "result.window_tokens": None,
 }
-_CP2: Final = {"layout.cp": 2, "layout.dp": 8, "layout.max_tokens_per_gpu": 4095}
-MUTATIONS.add("layout-cp-rows", "layout.cp", fields({**_ROW_8190, **_CP2}))
+_CP2: Final = {"layout.cp": 2, "layout.dp": 2, "layout.max_tokens_per_gpu": 4095}
+MUTATIONS.add("layout-cp-rows", "layout.cp", fields({**_ROW_8190, **_CP2}), base=DENSE_FILE)
 MUTATIONS.add("layout-nodes", "gpu.count", fields({"gpu.per_node": 7}))
 MUTATIONS.add("layout-tp-node", "layout.tp", fields({"layout.tp": 4, "layout.dp": 8, "gpu.per_node": 2}))
 _UNPATCHED: Final = {"stack.megatron_lm": "commit 1dcf0daf (megatron-core 0.16.0rc0)"}
@@ -174,6 +167,21 @@ MUTATIONS.add(
 )
 MUTATIONS.add("layout-recompute-layers", "layout.recompute.num_layers", fields({"layout.recompute.num_layers": 16}))
 MUTATIONS.add("layout-deepep", "layout.dispatcher", fields({"layout.dispatcher": "flex", "stack.deepep": None}))
+MUTATIONS.add(
+    "layout-recompute-modules",
+    "layout.recompute.modules",
+    fields(
+        {"layout.recompute": {"granularity": "selective", "method": None, "num_layers": None, "modules": ["moe_actt"]}}
+    ),
+)
+MUTATIONS.add("layout-flex", "layout.dispatcher", fields({"layout.dispatcher": "flex", "layout.ep": 1}))
+_ETP3: Final = {"gpu.count": 96, "layout.dp": 12, "layout.ep": 4, "layout.etp": 3}
+MUTATIONS.add("layout-widths", "layout.etp", fields({**_ETP3, **_ROWS_120}))
+MUTATIONS.add(
+    "layout-cp-linear",
+    "layout.cp",
+    fields({"layout.cp": 2, "layout.dp": 8, "layout.max_tokens_per_gpu": 4096}),
+)
 MUTATIONS.add("layout-allgather", "layout.dispatcher", fields({"layout.dispatcher": "allgather"}))
 _OFFLOAD: Final = {"layout.offload": "activations", "arguments.offload_modules": ["core_attn", "attn_proj"]}
 MUTATIONS.add("layout-offload-stages", "layout.offload", fields({**_OFFLOAD, "env.NVTE_CPU_OFFLOAD_V1": "1"}))

@@ -24,6 +24,7 @@ ALL_RULES: Final[tuple[Rule, ...]] = (
     layout.gate_fix,
     layout.recompute,
     layout.recompute_layers,
+    layout.recompute_modules,
     layout.deepep,
     layout.offload_stages,
     data.row_tokens,

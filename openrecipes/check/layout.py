@@ -7,7 +7,7 @@ from openrecipes.check.rule import Finding, Rule, Section, rule
 from openrecipes.check.subject import Subject
 from openrecipes.layouts.all_relations import ALL_RELATIONS
 from openrecipes.layouts.relation import Case, Relation
-from openrecipes.problems import Severity
+from openrecipes.problems import Severity, nearest
 
 
 def _from_relation(relation: Relation) -> Rule:
@@ -20,6 +20,9 @@ def _from_relation(relation: Relation) -> Rule:
     severity: Severity = "error" if relation.illegal else "warning"
     return Rule(id=relation.id, section=Section.LAYOUT, says=relation.says, severity=severity, find=find)
 
+
+# Those that TransformerConfig of Megatron-LM 1dcf0daf allows.
+_RECOMPUTE_MODULES: Final = ("core_attn", "moe_act", "layernorm", "mla_up_proj", "mlp", "moe", "shared_experts")
 
 RELATION_RULES: Final = tuple(_from_relation(relation) for relation in ALL_RELATIONS)
 
@@ -87,6 +90,20 @@ def recompute_layers(subject: Subject) -> Iterator[Finding]:
             what=f"{settings.num_layers} layers, but a stage holds at most {stage}",
             mend=f"set layout.recompute.num_layers to {stage} or less",
         )
+
+
+@rule("layout-recompute-modules", Section.LAYOUT, "the modules of selective recompute are ones that Megatron-LM knows.")
+def recompute_modules(subject: Subject) -> Iterator[Finding]:
+    """A module that the trainer's configuration refuses after start-up."""
+    settings = subject.recipe.layout.recompute
+    for module in (settings.modules or ()) if settings else ():
+        if module not in _RECOMPUTE_MODULES:
+            guess = nearest(module, _RECOMPUTE_MODULES)
+            yield Finding(
+                key="layout.recompute.modules",
+                what=f"{module} is no module that can be recomputed",
+                mend=f"write {guess}" if guess else f"write one of {', '.join(_RECOMPUTE_MODULES)}",
+            )
 
 
 @rule("layout-deepep", Section.LAYOUT, "the flex dispatcher needs DeepEP in the stack.")

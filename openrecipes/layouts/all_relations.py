@@ -12,6 +12,8 @@ ALL_RELATIONS: Final[tuple[Relation, ...]] = (
     degree_relations.experts,
     degree_relations.dense,
     degree_relations.dispatcher,
+    degree_relations.flex,
+    degree_relations.widths,
     degree_relations.heads,
     degree_relations.query_groups,
     degree_relations.sequence_parallel,
@@ -27,6 +29,7 @@ ALL_RELATIONS: Final[tuple[Relation, ...]] = (
     batch_relations.vpp_microbatches,
     batch_relations.max_tokens,
     batch_relations.cp_rows,
+    batch_relations.cp_linear,
     batch_relations.nodes,
     batch_relations.tp_node,
 )

@@ -62,6 +62,23 @@ def cp_rows(case: Case) -> Iterator[Broken]:
         )
 
 
+@relation(
+    "layout-cp-linear", "cp splits every layer; slime computes linear attention whole on each rank.", illegal=False
+)
+def cp_linear(case: Case) -> Iterator[Broken]:
+    """Context parallelism that leaves most of a model's layers as they are."""
+    cp = case.layout.cp
+    mixers = [layer.mixer for layer in case.shape.layers] if case.shape and cp > 1 else []
+    linear = mixers.count("linear_attention")
+    if linear:
+        yield Broken(
+            key="layout.cp",
+            what=f"cp {cp}, but {linear} of the model's {len(mixers)} layers are linear attention, "
+            "which each rank computes over the whole row",
+            mend="set layout.cp to 1, and save memory by tp, pp or recompute",
+        )
+
+
 @relation("layout-nodes", "the GPUs fill whole nodes, or one node holds them all.")
 def nodes(case: Case) -> Iterator[Broken]:
     """A last node that would be partly filled."""

@@ -86,6 +86,37 @@ def dispatcher(case: Case) -> Iterator[Broken]:
         )
 
 
+@relation("layout-flex", "the flex dispatcher needs etp x ep above 1.")
+def flex(case: Case) -> Iterator[Broken]:
+    """A dispatcher over one rank, which Megatron-LM refuses when it builds the first MoE layer."""
+    layout = case.layout
+    if layout.dispatcher == "flex" and layout.etp * layout.ep == 1:
+        yield Broken(
+            key="layout.dispatcher",
+            what="flex, but etp x ep is 1: there is nobody to dispatch to",
+            mend="set layout.dispatcher to alltoall, or raise ep",
+        )
+
+
+@relation("layout-widths", "tp divides the width of the MLPs, etp that of the routed experts.")
+def widths(case: Case) -> Iterator[Broken]:
+    """Weights that cannot be cut evenly."""
+    if case.shape is None:
+        return
+    for key, name, width in (
+        ("tp", "MLP", case.shape.ffn_hidden_size),
+        ("tp", "shared expert", case.shape.shared_expert_ffn_hidden_size),
+        ("etp", "expert", case.shape.moe_ffn_hidden_size),
+    ):
+        degree = case.layout.tp if key == "tp" else case.layout.etp
+        if width is not None and width % degree:
+            yield Broken(
+                key=f"layout.{key}",
+                what=f"{key} {degree} does not divide the width {width} of the model's {name}",
+                mend=f"set layout.{key} to a divisor of {width}",
+            )
+
+
 @relation("layout-heads", "tp divides the model's query heads.")
 def heads(case: Case) -> Iterator[Broken]:
     """Query heads that cannot be split over the tp group."""
