@@ -8,7 +8,9 @@ from rich.text import Text
 
 from openrecipes import units
 from openrecipes.cli.pictures import sparkline
+from openrecipes.figures.flops import FORMULA_ID as FLOPS_FORMULA
 from openrecipes.figures.mfu import FORMULA_ID
+from openrecipes.runs.ledger import Ledger
 from openrecipes.score.scorecard import Figures, Scorecard
 from openrecipes.score.sensitivity import Variant
 
@@ -24,6 +26,8 @@ def score_page(card: Scorecard, title: str, variants: Sequence[Variant] = ()) ->
     for name, value, note in _lines(card):
         table.add_row(Text(name), Text(value), Text(note))
     parts: list[RenderableType] = [Text(title, style="bold"), Text(_window(card), style="dim"), Text(), table]
+    if card.ledger is not None:
+        parts += [Text(), _ledger(card.ledger)]
     if card.attempts:
         parts += [Text(), _attempts(card)]
     if variants:
@@ -69,6 +73,9 @@ def _headline(card: Scorecard, known: Figures) -> Iterator[Line]:
     else:
         note = f"{FORMULA_ID}, N = {units.thousands(card.active_params.count)} active parameters"
         yield "MFU", units.percent(known.mfu, 2), note
+    if known.mfu_architecture is not None and card.flops is not None:
+        note = f"{FLOPS_FORMULA}, {card.flops.total / 1e9:,.2f} GFLOP a token; for information"
+        yield "  by exact FLOPs", units.percent(known.mfu_architecture, 2), note
 
 
 def _spread(known: Figures) -> Iterator[Line]:
@@ -80,6 +87,21 @@ def _spread(known: Figures) -> Iterator[Line]:
     yield "step-time CV", f"{known.step_time_cv_percent:.2f} %", limit
     if known.drift is not None:
         yield "drift", f"{known.drift.percent:+.1f} %", f"across the window (p {known.drift.p_value:.2g})"
+
+
+def _ledger(ledger: Ledger) -> Table:
+    share = ledger.scored_share
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column(
+        "where the time went" if share is None else f"{units.percent(share)} of it was scored", no_wrap=True
+    )
+    table.add_column("took", justify="right", no_wrap=True)
+    table.add_column("GPU-hours", justify="right", no_wrap=True)
+    for phase in ledger.phases:
+        words = phase.names if len(phase.names) == 1 else (phase.names[0], phase.names[-1])
+        hours = f"{units.gpu_hours(phase.gpu_hours):,.2f}" if phase.gpu_hours else "-"
+        table.add_row(" to ".join(word.replace("_", " ") for word in words), units.seconds(phase.seconds), hours)
+    return table
 
 
 def _attempts(card: Scorecard) -> Table:

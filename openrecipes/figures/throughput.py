@@ -2,6 +2,10 @@
 
 from collections.abc import Sequence
 from math import ceil, fsum, isfinite, sqrt
+from typing import Final
+
+TOKEN_DEFINITION: Final = "row-tokens/1"  # noqa: S105  (a token of text)
+"""Tokens are those of whole rows: supervised or not, padding within a row included."""
 
 
 def window_tokens(first: int, last: int, global_batch: int, row_tokens: int) -> int:

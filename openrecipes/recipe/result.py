@@ -45,6 +45,10 @@ class Result(Block):
     gpu_hours_note: Text | None = Field(description="How gpu_hours was taken, or why it is null.")
     rule: Text | None = Field(default=None, description="Window rule, by name and version: `skip-quarter/1`.")
     timer: Text | None = Field(default=None, description="The time scored: `step_time` is wait + train.")
+    token_definition: Text | None = Field(
+        default=None,
+        description="What a token is: `row-tokens/1` counts every token of every row, padding included.",
+    )
     steps_read: CountFromZero | None = Field(default=None, description="Steps found in the log. Unit: steps.")
     log_sha256: Sha256 | None = Field(default=None, description="sha256 of the raw log that was scored.")
     render_sha256: Sha256 | None = Field(default=None, description="sha256 over the files that were launched.")

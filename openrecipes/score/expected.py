@@ -7,6 +7,7 @@ from typing import Final
 from openrecipes.catalog.gpus import Gpu, find_gpu, gpu
 from openrecipes.catalog.models import Model, model
 from openrecipes.catalog.prices import Price, default_price
+from openrecipes.figures.flops import TokenFlops, token_flops
 from openrecipes.figures.window import Window
 from openrecipes.problems import UsageError
 from openrecipes.recipe.model import Recipe
@@ -28,7 +29,8 @@ class ExpectedArgument:
 class Expected:
     """The run that is scored, as the recipe or the caller states it. None is not stated.
 
-    `active_params` is N of the MFU formula; `no_mfu` says why there is none where `gpu` or N is not known.
+    `active_params` is N of the MFU formula, `flops` what a token takes exactly, a row being one segment; `no_mfu` says
+    why there is none where `gpu` or N is not known.
     """
 
     gpus: int
@@ -42,6 +44,7 @@ class Expected:
     supervised_token_ratio: float | None = None
     gpu: Gpu | None = None
     active_params: ActiveParams | None = None
+    flops: TokenFlops | None = None
     no_mfu: str | None = "no model and GPU were named"
     price: Price | None = None
     no_price: str | None = "no GPU was named"
@@ -74,6 +77,7 @@ def expected_of(recipe: Recipe, price: Price | None = None) -> Expected:
         supervised_token_ratio=recipe.workload.dataset.build.supervised_token_ratio,
         gpu=chip,
         active_params=recipe.result.active_params if shape is None else _active_params(shape),
+        flops=token_flops(shape, [recipe.workload.row_tokens]) if shape else None,
         no_mfu=_why_no_mfu(recipe.gpu.type, chip, recipe.model, shape),
         price=cost,
         no_price=None if cost else f"no instance price is known for {recipe.gpu.instance or recipe.gpu.type}",
@@ -112,6 +116,7 @@ def expected_by_hand(
         gpu_type=gpu_type,
         gpu=chip,
         active_params=_active_params(shape) if shape else None,
+        flops=token_flops(shape, [row_tokens]) if shape else None,
         no_mfu=no_mfu,
         price=cost,
         no_price=None if cost else no_price,

@@ -11,11 +11,13 @@ from math import fsum
 
 from openrecipes.figures import throughput
 from openrecipes.figures.cost import usd_per_million_tokens
+from openrecipes.figures.flops import utilisation
 from openrecipes.figures.gpu_hours import gpu_hours
 from openrecipes.figures.mfu import mfu
 from openrecipes.figures.window import DEFAULT_RULE
 from openrecipes.problems import Place, Problem, errors_in, in_order
 from openrecipes.score.expected import Expected
+from openrecipes.score.job_ledger import job_ledger
 from openrecipes.score.refusals import no_steps, refusals
 from openrecipes.score.run_evidence import Run
 from openrecipes.score.run_refusals import profiled, steps_of_dump
@@ -74,6 +76,7 @@ def _figures(scene: Scene, *, may_be_unsteady: bool) -> tuple[Figures, tuple[Pro
         else None,
         step_time_cv_percent=throughput.step_time_cv_percent(times),
         mfu=mfu_of(rate, expected),
+        mfu_architecture=architecture_mfu_of(rate, expected),
         window_tokens=tokens,
         scored_times_s=tuple(times),
         step_time_s=step_times(times),
@@ -105,6 +108,14 @@ def mfu_of(rate: float, expected: Expected) -> float | None:
     if expected.no_mfu or peak is None or expected.active_params is None:
         return None
     return mfu(rate, expected.active_params.count, peak.value)
+
+
+def architecture_mfu_of(rate: float, expected: Expected) -> float | None:
+    """MFU by the FLOPs exact for the architecture, or None where they or the GPU's peak are not known."""
+    peak = expected.gpu.peak_flops_per_s if expected.gpu else None
+    if peak is None or expected.flops is None:
+        return None
+    return utilisation(rate, expected.flops.total, peak.value)
 
 
 def _too_fast(scene: Scene, fraction: float | None) -> tuple[Problem, ...]:
@@ -164,6 +175,8 @@ def _scorecard(
         render_sha256=run.record.render_sha256 if run.record else None,
         weights="random" if expected.starts_from_random_weights or run.starts_from_random_weights else None,
         deviations=run.record.deviations if run.record else (),
+        flops=expected.flops,
+        ledger=job_ledger(run, window, expected.gpus),
     )
 
 

@@ -6,11 +6,16 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from openrecipes import units
+from openrecipes.figures.flops import FORMULA_ID as FLOPS_FORMULA
+from openrecipes.figures.flops import TokenFlops
+from openrecipes.figures.mfu import FORMULA_ID as MFU_FORMULA
+from openrecipes.figures.throughput import TOKEN_DEFINITION
 from openrecipes.problems import Problem, errors_in
 from openrecipes.recipe.result import ActiveParams, Result
 from openrecipes.recipe.write import json_ready, plain
+from openrecipes.runs.ledger import Ledger
 from openrecipes.score.spread import Drift, StepTimes
-from openrecipes.score.window import ScoredWindow
+from openrecipes.score.window import STEADY_LIMITS, ScoredWindow
 
 TIMER: Final = "step_time"
 
@@ -19,6 +24,7 @@ TIMER: Final = "step_time"
 class Figures:
     """All digits of one window's figures; None has its reason in the scorecard's notes.
 
+    `mfu_architecture` counts the FLOPs exact for the architecture, where `mfu` counts 6 a parameter.
     `scored_times_s` are the window's step times in order; of several runs, one run's after the other.
     """
 
@@ -26,6 +32,7 @@ class Figures:
     usd_per_million_tokens: float | None
     step_time_cv_percent: float
     mfu: float | None
+    mfu_architecture: float | None
     window_tokens: int
     scored_times_s: tuple[float, ...]
     step_time_s: StepTimes
@@ -77,6 +84,8 @@ class Scorecard:
     render_sha256: str | None
     weights: str | None
     deviations: tuple[str, ...]
+    flops: TokenFlops | None = None
+    ledger: Ledger | None = None
     between_runs: BetweenRuns | None = None
     attempts: tuple[Attempt, ...] = ()
 
@@ -115,6 +124,7 @@ class Scorecard:
             "gpu_hours_note": self.gpu_hours_note,
             "rule": self.window.rule if self.window else None,
             "timer": TIMER,
+            "token_definition": TOKEN_DEFINITION,
             "steps_read": self.steps_read,
             "log_sha256": self.log_sha256,
             "render_sha256": self.render_sha256,
@@ -124,6 +134,10 @@ class Scorecard:
             "deviations": self.deviations,
             "step_time_s": asdict(known.step_time_s) if known else None,
             "drift": asdict(known.drift) if known and known.drift else None,
+            "steady_limits": asdict(STEADY_LIMITS),
+            "mfu_formula": MFU_FORMULA,
+            "architecture_flops": self._architecture_flops(),
+            "ledger": self.ledger.document() if self.ledger else None,
             "price": self.price,
             "usd_note": self.usd_note,
             "problems": [problem.document() for problem in self.problems],
@@ -133,6 +147,13 @@ class Scorecard:
             keys["attempts"] = [asdict(attempt) for attempt in self.attempts]
         document: dict[str, Any] = json_ready(keys)
         return document
+
+    def _architecture_flops(self) -> dict[str, Any] | None:
+        """FLOPs exact for the architecture, as information beside MFU."""
+        if self.flops is None:
+            return None
+        mfu = self.figures.mfu_architecture if self.figures else None
+        return {"formula": FLOPS_FORMULA, "per_token": self.flops.total, **asdict(self.flops), "mfu": mfu}
 
     def result(self) -> Result:
         """The recipe's `result` block: published digits, and only those optional keys that say something.
@@ -162,6 +183,7 @@ class Scorecard:
         optional: dict[str, Any] = {
             "rule": self.window.rule,
             "timer": TIMER,
+            "token_definition": TOKEN_DEFINITION,
             "steps_read": self.steps_read,
             "log_sha256": self.log_sha256,
             "render_sha256": self.render_sha256,

@@ -17,7 +17,7 @@ from openrecipes.problems import Place, Problem, in_order
 from openrecipes.score.expected import Expected
 from openrecipes.score.refusals import as_warning
 from openrecipes.score.run_evidence import Run
-from openrecipes.score.score import mfu_of, score
+from openrecipes.score.score import architecture_mfu_of, mfu_of, score
 from openrecipes.score.scorecard import Attempt, BetweenRuns, Figures, Scorecard
 from openrecipes.score.spread import CONFIDENCE, step_times, student_t_quantile
 from openrecipes.score.window import AS_STATED, WindowChoice
@@ -64,6 +64,7 @@ def _together(expected: Expected, figures: Sequence[Figures]) -> tuple[Figures, 
         else None,
         step_time_cv_percent=median(figure.step_time_cv_percent for figure in figures),
         mfu=mfu_of(rate, expected),
+        mfu_architecture=architecture_mfu_of(rate, expected),
         window_tokens=figures[0].window_tokens,
         scored_times_s=times,
         step_time_s=step_times(times),
@@ -144,6 +145,7 @@ def _over(card: Scorecard, scored: Sequence[Scorecard]) -> Scorecard:
     return replace(
         card,
         runs=len(scored),
+        ledger=card.ledger if len(scored) == 1 else None,
         measured=max((one.measured for one in scored if one.measured), default=None),
         gpu_hours=sum(hours) if all_known else None,
         gpu_hours_note=f"sum over {len(scored)} runs; {card.gpu_hours_note}" if all_known else "not known of every run",
