@@ -179,7 +179,8 @@ def test_a_run_directory_that_has_ended_ends_the_watch(tmp_path: Path) -> None:
 
 
 def test_json_is_one_document_of_the_last_look(tmp_path: Path) -> None:
-    made(tmp_path / "run", of_job=job(), text=slime_log(TIMES[:5]))
+    run = made(tmp_path / "run", of_job=job(), text=slime_log(TIMES[:5]))
+    run.recipe.write_bytes(PUBLISHED.read_bytes())  # a window is of a recipe, and a launched run has one
     done = openrecipes(str(tmp_path / "run"), "--json")
     document: dict[str, Any] = json.loads(done.stdout)
     assert done.returncode == 1
