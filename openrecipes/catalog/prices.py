@@ -15,10 +15,13 @@ class Price(CatalogData):
 
     series: str = Field(description="The list that the price belongs to: `aws-on-demand-us-east-1-2026-09`.")
     instance: str = Field(description="The instance as recipes write it, provider first: `AWS p5en.48xlarge`.")
+    gpu: str | None = Field(default=None, description="The GPU in it, where gpus.yaml does not hold the instance.")
     usd_per_instance_hour: float = Field(gt=0, description="US dollars for one instance for one hour.")
     gpus_per_instance: int = Field(gt=0, description="GPUs that this price buys.")
     region: str = Field(description="The provider's region.")
-    basis: Literal["on-demand", "spot", "reserved", "owned"] = Field(description="How the machine is paid for.")
+    basis: Literal["on-demand", "spot", "capacity-block", "reserved", "owned"] = Field(
+        description="How the machine is paid for."
+    )
     as_of: str = Field(pattern=r"^\d{4}-\d{2}$", description="The month in which the price held.")
     source: str = Field(min_length=1, description="Where the price was read.")
     retrieved: date = Field(description="The day on which it was read.")

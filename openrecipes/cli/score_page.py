@@ -118,16 +118,23 @@ def _attempts(card: Scorecard) -> Table:
     return table
 
 
-def _sensitivity(variants: Sequence[Variant]) -> Table:
+def _sensitivity(variants: Sequence[Variant]) -> RenderableType:
+    scored = variants[0].price
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("the same log under", "timer", "steps", "tokens/s per GPU", "$ / 1M", "moves by"):
         table.add_column(name, justify="left" if name in ("the same log under", "timer") else "right", no_wrap=True)
-    base = variants[0].price
+    prices = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("the same rate at", "$ / 1M", "moves by"):
+        prices.add_column(name, justify="left" if name == "the same rate at" else "right", no_wrap=True)
     for variant in variants:
-        name = variant.rule if variant.price == base else (variant.price or "")
         window = "-" if variant.window is None else f"{variant.window[0]}-{variant.window[1]}"
-        table.add_row(name, variant.timer, window, *_moved(variant))
-    return table
+        if variant.price == scored:
+            table.add_row(variant.rule, variant.timer, window, *_moved(variant))
+        elif variant.usd_per_million_tokens is not None:
+            moved = "" if variant.usd_change_percent is None else f"{variant.usd_change_percent:+.1f} %"
+            usd = f"{units.usd_per_million_tokens(variant.usd_per_million_tokens):,.2f}"
+            prices.add_row(variant.price or "", usd, moved)
+    return Group(table, Text(), prices) if prices.row_count else table
 
 
 def _moved(variant: Variant) -> tuple[str, str, str]:

@@ -25,7 +25,7 @@ _TIMES: Final[dict[Timer, Callable[[StepRecord], float | None]]] = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Variant:
-    """The headline under another choice; `change_percent` is against the scored one.
+    """The headline under another choice; the changes of rate and of $ are against the scored one.
 
     Figures are None where `why_not` says so. `train_time` leaves out the wait for data, other ranks and checkpoints.
     """
@@ -37,6 +37,7 @@ class Variant:
     tokens_per_s_per_gpu: float | None
     usd_per_million_tokens: float | None
     change_percent: float | None
+    usd_change_percent: float | None
     why_not: str | None
 
     def document(self) -> dict[str, Any]:
@@ -84,7 +85,8 @@ def _variant(
         price=price.id if price else None,
         tokens_per_s_per_gpu=rate,
         usd_per_million_tokens=_usd(rate, price) if rate and price else None,
-        change_percent=100 * (rate / base - 1) if rate else None,
+        change_percent=_percent(rate, base),
+        usd_change_percent=_percent(base, rate) if price else None,
         why_not=why_not,
     )
 
@@ -108,9 +110,11 @@ def _rate(
 
 def _priced(expected: Expected, card: Scorecard, rate: float) -> Iterator[Variant]:
     names = {instance.name for instance in expected.gpu.instances} if expected.gpu else set()
-    scored = expected.price.id if expected.price else None
+    chip = expected.gpu.name if expected.gpu else None
+    base = expected.price
     for price in all_prices():
-        if price.instance in names and price.id != scored and card.window is not None:
+        is_of_gpu = price.instance in names or (chip is not None and price.gpu == chip)
+        if is_of_gpu and (base is None or price.id != base.id) and card.window is not None:
             yield Variant(
                 rule=card.window.rule,
                 window=card.window.ends,
@@ -119,9 +123,14 @@ def _priced(expected: Expected, card: Scorecard, rate: float) -> Iterator[Varian
                 tokens_per_s_per_gpu=rate,
                 usd_per_million_tokens=_usd(rate, price),
                 change_percent=0.0,
+                usd_change_percent=_percent(_usd(rate, price), _usd(rate, base) if base else None),
                 why_not=None,
             )
 
 
 def _usd(rate: float, price: Price) -> float:
     return usd_per_million_tokens(rate, price.usd_per_instance_hour, price.gpus_per_instance)
+
+
+def _percent(value: float | None, base: float | None) -> float | None:
+    return 100 * (value / base - 1) if value and base else None

@@ -37,13 +37,23 @@ def test_a_cpu_has_no_peak_memory_or_price() -> None:
     assert (entry.kind, entry.peak_flops_per_s, entry.usable_memory_gib, entry.instances) == ("cpu", None, None, ())
 
 
-def test_every_price_is_of_a_known_instance_with_as_many_gpus() -> None:
+def test_every_price_is_of_a_known_instance_with_as_many_gpus_or_names_its_gpu() -> None:
     for entry in all_prices():
         found = find_instance(entry.instance)
-        assert found is not None, entry.instance
-        assert found[1].gpus.value == entry.gpus_per_instance
+        if entry.gpu is None:
+            assert found is not None, entry.instance
+            assert found[1].gpus.value == entry.gpus_per_instance
+        else:
+            assert found is None, entry.instance
+            assert gpu(entry.gpu).kind == "gpu"
         assert price(entry.id) is entry
-    assert len(all_prices()) == len({entry.id for entry in all_prices()}) == 3
+    assert len(all_prices()) == len({entry.id for entry in all_prices()}) == 11
+
+
+def test_prices_are_of_several_bases_regions_and_clouds() -> None:
+    assert {"on-demand", "spot", "capacity-block"} <= {entry.basis for entry in all_prices()}
+    assert len({entry.region for entry in all_prices()}) > 4
+    assert len({entry.instance.split(" ")[0] for entry in all_prices()}) > 1
 
 
 def test_the_default_price_is_the_one_published_figures_use() -> None:
