@@ -185,8 +185,9 @@ def checks(args: argparse.Namespace) -> Iterator[tuple[str, Outcome]]:
         folder, _, least = text.rpartition("=")
         yield f"disk {folder}", disk_check(Path(folder), float(least))
     for text in args.file:
-        path, _, wanted = text.rpartition("=")
-        yield f"file {path or wanted}", file_check(Path(path or wanted), wanted if path else None)
+        hashed = re.fullmatch(r"(.*)=([0-9a-f]{64})", text, re.DOTALL)
+        path, wanted = (hashed[1], hashed[2]) if hashed else (text, None)
+        yield f"file {path}", file_check(Path(path), wanted)
     for text in args.checkpoint:
         yield f"checkpoint {text}", checkpoint_check(Path(text))
     for port in args.port:
@@ -203,7 +204,9 @@ def parsed(words: list[str] | None = None) -> argparse.Namespace:
     """What to check, and how strictly."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("-o", "--output", type=Path, help="file to write (default: stdout)")
-    parser.add_argument("--gpus", type=int, default=0, help="GPUs of a node; 0 leaves their checks out")
+    parser.add_argument(
+        "--gpus", type=int, default=-1, help="GPUs of a node (default: as many as there are); 0 asks for none"
+    )
     parser.add_argument("--gpu", help="GPU type, as in its product name: H200")
     parser.add_argument("--memory-mib", type=float, help="memory of a GPU; 3%% off is fine")
     parser.add_argument("--driver-at-least", help="oldest driver that runs the image's CUDA")

@@ -6,6 +6,8 @@ from pydantic import Field
 
 from openrecipes.recipe.block import Block, Count, Text
 from openrecipes.recipe.model import ArgumentValue, EnvironmentName, FlagName
+from openrecipes.targets.fabric import Fabric
+from openrecipes.targets.kubernetes_site import KubernetesSite
 
 # What of the submitter's environment reaches a job: who and where it is, and the GPUs that it was given.
 # Everything else stays outside, so that two people's runs of one recipe are the same run.
@@ -38,7 +40,9 @@ class Profile(Block):
 
     schema_version: Literal[1] = Field(description="Version of this schema.")
     name: Text | None = Field(description="Name of the place, for run records; null for this machine.")
-    target: Literal["local"] = Field(description="Kind of place: local is one machine.")
+    target: Literal["local", "kubernetes"] = Field(
+        description="Kind of place: local is one machine, kubernetes a cluster with KubeRay."
+    )
     python: Text = Field(default="python3", description="Interpreter of the job: a name on PATH, or a path.")
     keep_environment: tuple[EnvironmentName, ...] = Field(
         default=(), description="Variables of the submitter's environment that the job keeps, beside the usual few."
@@ -50,6 +54,8 @@ class Profile(Block):
     arguments: dict[FlagName, ArgumentValue] = Field(
         default={}, description="Trainer flags that the site must set; each is a recorded deviation."
     )
+    fabric: Fabric | None = Field(default=None, description="Network between the nodes; null for one machine.")
+    kubernetes: KubernetesSite | None = Field(default=None, description="The cluster, where the target is kubernetes.")
     join_seconds: Count = Field(default=300, description="Longest wait until every GPU has joined Ray. Unit: seconds.")
 
     @property

@@ -1,0 +1,30 @@
+"""The verb `preflight`: a report of every node, and an exit status that can block."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+
+def _run(*words: str) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "openrecipes", "preflight", *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_the_smoke_recipe_passes_here_and_the_json_is_one_document() -> None:
+    ran = _run("--recipe", "qwen3.5-moe-mini/cpu/smoke-dp2", "--json")
+    document = json.loads(ran.stdout)
+    assert ran.returncode == 0, ran.stderr
+    assert len(document["nodes"]) == 1
+    assert all(problem["severity"] == "warning" for problem in document["problems"])
+
+
+def test_a_node_that_does_not_fit_the_recipe_ends_with_1(tmp_path: Path) -> None:
+    profile = tmp_path / "here.yaml"
+    text = "schema_version: 1\nname: here\ntarget: local\n"
+    profile.write_text(text, encoding="utf-8")
+    ran = _run("--cluster", str(profile), "--recipe", "qwen3.5-397b-a17b/h200/attune-tp2-pp4-ep32", "--json")
+    assert ran.returncode == 1
+    rules = {problem["rule"] for problem in json.loads(ran.stdout)["problems"]}
+    assert {"preflight-gpu", "preflight-version", "preflight-nodes"} <= rules
+    assert "mend:" in ran.stderr

@@ -1,0 +1,81 @@
+"""The preflight is asked what the recipe, the profile and the catalogue say, and its answer becomes problems."""
+
+import itertools
+
+import pytest
+from smoke_recipe import smoke_recipe
+
+from openrecipes.problems import OutsideError
+from openrecipes.recipe.read import read_recipe
+from openrecipes.shipped import shipped
+from openrecipes.targets.fabric import Fabric
+from openrecipes.targets.preflight import preflight_files, preflight_here, preflight_words, verdict
+from openrecipes.targets.profile import THIS_MACHINE, Paths, Profile
+
+PUBLISHED = read_recipe(shipped("recipes", "qwen3.5-397b-a17b", "h200", "attune-tp2-pp4-ep32.yaml")).recipe
+
+
+def test_a_published_recipe_asks_for_its_hardware_its_stack_and_its_rows() -> None:
+    profile = Profile(
+        schema_version=1,
+        name="p5en",
+        target="local",
+        fabric=Fabric(kind="efa", devices_per_node=16),
+        paths=Paths(torch_dist="/ckpt", sft_data="/data/rows.parquet"),
+    )
+    words = preflight_words(profile, PUBLISHED)
+    pairs = {f"{a} {b}" for a, b in itertools.pairwise(words)}
+    assert {
+        "--fabric efa",
+        "--devices 16",
+        "--gpus 8",
+        "--gpu H200",
+        "--memory-mib 143771",
+        "--nvlinks 18",
+        "--pin torch=2.11.0",
+        "--pin transformer-engine=2.10.0",
+        "--pin deep-ep=1.2.1",
+        "--checkpoint /ckpt",
+        f"--file /data/rows.parquet={PUBLISHED.workload.dataset.build.parquet_sha256}",
+    } <= pairs
+
+
+def test_the_smoke_recipe_asks_for_no_gpu_and_no_slime() -> None:
+    words = preflight_words(THIS_MACHINE, smoke_recipe())
+    assert "--pin" not in words
+    assert words[words.index("--gpus") + 1] == "0"
+
+
+def test_this_machine_answers_and_a_broken_question_does_not() -> None:
+    report = preflight_here(preflight_words(THIS_MACHINE, smoke_recipe()))
+    assert {check["name"] for check in report["checks"]} >= {"memlock", "shared-memory", "leftovers"}
+    with pytest.raises(OutsideError, match="invalid int value"):
+        preflight_here(["--gpus", "many"])
+
+
+def test_failed_checks_become_errors_and_warnings_stay_warnings() -> None:
+    checks = [
+        {"name": "gpu-count", "status": "fail", "value": 7, "why": "7 GPUs"},
+        {"name": "leftovers", "status": "warn", "value": [], "why": "raylet (12)"},
+        {"name": "driver", "status": "ok", "value": "580", "why": ""},
+    ]
+    found = verdict([{"host": "n1", "checks": checks}], wanted=2)
+    assert [(p.place.key, p.rule, p.severity) for p in found.problems] == [
+        ("n1.gpu-count", "preflight-gpu", "error"),
+        ("n1.leftovers", "preflight-leftovers", "warning"),
+        ("nodes", "preflight-nodes", "error"),
+    ]
+    assert found.document()["nodes"][0]["host"] == "n1"
+    assert verdict([{"host": "n1", "checks": checks[2:]}], wanted=1).problems == ()
+
+
+def test_a_launch_carries_every_program_that_the_preflight_imports() -> None:
+    files = {file.path: file.text for file in preflight_files()}
+    imported = {
+        line.split()[1] + ".py"
+        for text in files.values()
+        for line in text.splitlines()
+        if line.startswith("from preflight_")
+    }
+    assert imported
+    assert imported <= set(files)
