@@ -78,7 +78,7 @@ def ledger(moments: Moments, gpus: int) -> Ledger:
     """The ledger of a job on so many GPUs.
 
     A moment that is not known puts its phase together with the next; one out of order (stamps have whole
-    seconds, clocks differ) is moved to the one before it.
+    seconds, clocks differ, logs begin late) is moved to the one after it.
     Raises: ValueError if the job ends before it starts or has no GPU.
     """
     whole = gpu_hours(gpus, moments.start, moments.end)
@@ -103,13 +103,18 @@ def _tiles(moments: Moments) -> Iterator[tuple[tuple[str, ...], float]]:
         ("after_window", moments.last_step),
         ("teardown", moments.end),
     )
+    # A phase cannot end after a later one has: the later moment counts, since the log may begin late.
+    bounded: list[tuple[str, float | None]] = []
+    limit = moments.end
+    for name, end in reversed(ends):
+        limit = limit if end is None else max(min(end, limit), moments.start)
+        bounded.append((name, None if end is None else limit))
     before = moments.start
     names: tuple[str, ...] = ()
-    for name, end in ends:
+    for name, end in reversed(bounded):
         names = (*names, name)
         if end is None:
             continue
-        after = min(max(end, before), moments.end)
-        if after > before or names != ("after_window",):
-            yield names, after - before
-        before, names = after, ()
+        if end > before or names != ("after_window",):
+            yield names, end - before
+        before, names = end, ()
