@@ -4,16 +4,21 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from openrecipes.logs.sources import CHUNK, RUN_LOG, log_files
-from openrecipes.problems import UsageError
+from openrecipes.problems import UsageError, unreadable
+
+_COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd")
 
 
 class GrowingLogs:
     """The files of one run as they grow; files of a directory that appear later are followed too.
 
     A file that is cut short or replaced is read again from its beginning.
+    Raises: UsageError for standard input, and for a compressed file, which does not grow.
     """
 
     def __init__(self, sources: Sequence[str]) -> None:
+        if "-" in sources:
+            raise unreadable("-", "standard input cannot be watched", "write it to a file and name that")
         self._sources = tuple(sources)
         self._read: dict[str, tuple[int, int]] = {}  # inode and bytes read
 
@@ -31,6 +36,8 @@ class GrowingLogs:
                     offset = 0 if begins_anew else offset
                     log.seek(offset)
                     while piece := log.read(CHUNK):
+                        if offset == 0 and piece.startswith(_COMPRESSED):
+                            raise unreadable(file, "is compressed, so nothing is added to it", "score or diagnose it")
                         offset += len(piece)
                         yield file, piece, begins_anew
                         begins_anew = False

@@ -1,5 +1,6 @@
 """`openrecipes watch`: a growing log, a run directory, a terminal, a pipe, Ctrl-C."""
 
+import gzip
 import io
 import json
 import os
@@ -232,3 +233,12 @@ def test_on_a_terminal_the_page_is_drawn_again_and_again(log: Path) -> None:
 
 def test_what_is_not_there_is_wrong_usage() -> None:
     assert openrecipes("no-such.log").returncode == 2
+
+
+def test_what_cannot_grow_is_wrong_usage(tmp_path: Path) -> None:
+    packed = tmp_path / "train.log.gz"
+    packed.write_bytes(gzip.compress(slime_log().encode()))
+    for name in (str(packed), "-"):
+        done = openrecipes(name)
+        assert done.returncode == 2
+        assert "mend:" in done.stderr
