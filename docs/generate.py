@@ -12,6 +12,7 @@ from openrecipes.cli.verbs_page import verbs_page
 from openrecipes.diagnosis.table_page import table_page
 from openrecipes.plan.formulas_page import with_formulas
 from openrecipes.recipe.schema import schema_text
+from openrecipes.targets.profile_schema import schema_text as profile_schema_text
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 
@@ -23,6 +24,7 @@ def plan_page() -> str:
 
 GENERATED: Final[Mapping[str, Callable[[], str]]] = {
     "schema/recipe.schema.yaml": schema_text,
+    "schema/cluster.schema.yaml": profile_schema_text,
     "docs/rules.md": rules_page,
     "docs/verbs.md": verbs_page,
     "docs/diagnosis.md": table_page,

@@ -7,7 +7,8 @@ from pydantic import Field
 
 from openrecipes.problems import Place, Problem
 from openrecipes.recipe.block import Block, CountFromZero, Text
-from openrecipes.recipe.model import Recipe
+from openrecipes.recipe.model import EnvironmentName, Recipe
+from openrecipes.targets.container import AbsolutePath
 
 
 class Fabric(Block):
@@ -20,6 +21,12 @@ class Fabric(Block):
     deepep_build: Text | None = Field(
         default=None,
         description="DeepEP build in the image that speaks between nodes on this fabric; null where none is known to.",
+    )
+    env: dict[EnvironmentName, str] = Field(
+        default={}, description="Variables that the network needs; the recipe's own values of them win."
+    )
+    device_files: tuple[AbsolutePath, ...] = Field(
+        default=(), description="Device files that a container must be given, as /dev/infiniband and /dev/gdrdrv."
     )
 
 

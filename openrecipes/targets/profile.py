@@ -6,8 +6,12 @@ from pydantic import Field
 
 from openrecipes.recipe.block import Block, Count, Text
 from openrecipes.recipe.model import ArgumentValue, EnvironmentName, FlagName
+from openrecipes.targets.container import Container
 from openrecipes.targets.fabric import Fabric
 from openrecipes.targets.kubernetes_site import KubernetesSite
+from openrecipes.targets.running_settings import Hang, Ray, Secret
+from openrecipes.targets.slurm_site import SlurmSite
+from openrecipes.targets.ssh_site import SshSite
 
 # What of the submitter's environment reaches a job: who and where it is, and the GPUs that it was given.
 # Everything else stays outside, so that two people's runs of one recipe are the same run.
@@ -33,6 +37,9 @@ class Paths(Block):
     sft_data: Text | None = Field(default=None, description="SFT rows; null where a run builds or is given them.")
     slime: Text | None = Field(default=None, description="slime checkout; its train_async.py is the entry.")
     megatron: Text | None = Field(default=None, description="Megatron-LM checkout with slime's patch.")
+    runs: Text | None = Field(
+        default=None, description="Folder of run directories, on a file system that every node sees; null is runs/."
+    )
 
 
 class Profile(Block):
@@ -40,7 +47,7 @@ class Profile(Block):
 
     schema_version: Literal[1] = Field(description="Version of this schema.")
     name: Text | None = Field(description="Name of the place, for run records; null for this machine.")
-    target: Literal["local", "kubernetes"] = Field(
+    target: Literal["local", "ssh", "slurm", "kubernetes"] = Field(
         description="Kind of place: local is one machine, kubernetes a cluster with KubeRay."
     )
     python: Text = Field(default="python3", description="Interpreter of the job: a name on PATH, or a path.")
@@ -54,8 +61,19 @@ class Profile(Block):
     arguments: dict[FlagName, ArgumentValue] = Field(
         default={}, description="Trainer flags that the site must set; each is a recorded deviation."
     )
+    secrets: dict[EnvironmentName, Secret] = Field(
+        default={}, description="Variables of the job by reference; their values stand in no file of a run."
+    )
+    container: Container | None = Field(default=None, description="Container of the job; null runs on the node itself.")
     fabric: Fabric | None = Field(default=None, description="Network between the nodes; null for one machine.")
+    slurm: SlurmSite | None = Field(default=None, description="The cluster, where the target is slurm.")
+    ssh: SshSite | None = Field(default=None, description="The hosts, where the target is ssh.")
     kubernetes: KubernetesSite | None = Field(default=None, description="The cluster, where the target is kubernetes.")
+    ray: Ray = Field(default=Ray(), description="Ray's ports, folder and sizes.")
+    hang: Hang = Field(default=Hang(), description="When a run that takes no step any more is ended.")
+    time_limit_seconds: Count | None = Field(
+        default=None, description="Longest time of a run; null is the scheduler's own. Unit: seconds."
+    )
     join_seconds: Count = Field(default=300, description="Longest wait until every GPU has joined Ray. Unit: seconds.")
 
     @property
