@@ -23,6 +23,8 @@ class _Dumper(yaml.SafeDumper):
 def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
     if _OTHER_LINE_ENDS.search(value):
         style: str | None = '"'  # bare, PyYAML would write them as they are and read them back as a blank
+    elif "\n" not in value and value != value.strip():
+        style = '"'  # a blank of any alphabet at an end is seen by nobody, and is lost where lines are trimmed
     else:
         style = "|" if "\n" in value else ("'" if needs_quotes(value) else None)
     return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)

@@ -259,3 +259,11 @@ def test_the_block_is_found_where_its_name_also_stands_elsewhere() -> None:
     )
     new = patched(text, new_result())
     assert parse_recipe(new, "x").recipe.layout.highlights == "result: no, max 8,192 tokens/GPU, no offload"
+
+
+@pytest.mark.parametrize("words", ["\xa0", "words\xa0", "\u2003words", " words "])
+def test_blanks_of_any_alphabet_at_an_end_are_written_and_read_again(words: str) -> None:
+    once = patched(TEXT, new_result(deviations=(words,)))
+    again = patched(once, new_result(deviations=("other", words)))
+    assert parse_recipe(once, "x").recipe.result.deviations == (words,)
+    assert parse_recipe(again, "x").recipe.result.deviations == ("other", words)
