@@ -197,6 +197,8 @@ def checks(args: argparse.Namespace) -> Iterator[tuple[str, Outcome]]:
     for text in args.pin:
         name, _, wanted = text.partition("=")
         yield f"version {name}", pin_check(name, wanted)
+    if args.variable:
+        yield "environment", judged({name: os.environ.get(name) for name in args.variable}, [])
     yield "leftovers", leftovers_check(args.shm)
 
 
@@ -222,7 +224,7 @@ def parsed(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--sys", type=Path, default=Path("/sys"), help="folder of the devices")
     for name, what in {
         "disk": "FOLDER=GB free", "file": "PATH or PATH=SHA256", "checkpoint": "torch_dist FOLDER",
-        "reach": "HOST:PORT", "pin": "DISTRIBUTION=VERSION",
+        "reach": "HOST:PORT", "pin": "DISTRIBUTION=VERSION", "variable": "environment variable to compare",
     }.items():  # fmt: skip
         parser.add_argument(f"--{name}", action="append", default=[], help=f"{what}; may be repeated")
     parser.add_argument("--port", type=int, action="append", default=[], help="port to be free; may be repeated")

@@ -33,7 +33,7 @@ class Volume(Block):
     read_only: bool = Field(default=False, description="Mount without writing.")
 
 
-class Secret(Block):
+class SecretKey(Block):
     """A variable whose value is a key of a Kubernetes Secret. The value itself is nowhere in this project's files."""
 
     variable: EnvironmentName = Field(description="Environment variable of the pods.")
@@ -48,7 +48,6 @@ class KubernetesSite(Block):
     context: Text | None = Field(default=None, description="kubectl context; null takes kubectl's current one.")
     image: Image = Field(description="Training image by digest: NAME@sha256:DIGEST.")
     ray_version: Annotated[str, Field(pattern=r"^\d+\.\d+\.\d+$")] = Field(description="Ray version of the image.")
-    run_root: AbsolutePath = Field(description="Folder on a shared volume below which each run has its directory.")
     node_selector: dict[QualifiedName, Text] = Field(default={}, description="Labels of the nodes to run on.")
     tolerations: tuple[Toleration, ...] = Field(default=(), description="Taints that the pods accept.")
     labels: dict[QualifiedName, Text] = Field(default={}, description="Labels of the RayJob, as a Kueue queue's.")
@@ -67,7 +66,6 @@ class KubernetesSite(Block):
     host_network: bool = Field(default=False, description="Pods use the node's network; one Ray pod a node then.")
     privileged: bool = Field(default=False, description="Privileged containers, where a driver needs it.")
     volumes: tuple[Volume, ...] = Field(description="Volumes of every pod: checkpoints, rows, run directories.")
-    secrets: tuple[Secret, ...] = Field(default=(), description="Variables from Secrets.")
-    time_limit_seconds: Count = Field(description="Longest time of a run. Unit: seconds.")
+    secrets: tuple[SecretKey, ...] = Field(default=(), description="Variables from Secrets.")
     pending_limit_seconds: Count = Field(default=1800, description="Longest wait for all pods. Unit: seconds.")
     keep_seconds: Count = Field(default=600, description="Time that pods stay after the end, for logs. Unit: seconds.")
