@@ -37,7 +37,7 @@ PYTHON = """#!/bin/bash
 case "$1:$2" in
   *capture_environment.py:*) printf '{}\\n' >"$3" ;;
   *ray_cluster.py:wait) exit "${JOIN_STATUS:-0}" ;;
-  *ray_cluster.py:*) exec "@PYTHON@" "$@" ;;
+  *node_network.py:*) exec "@PYTHON@" "$@" ;;
   -c:import*) exit 0 ;;
   -m:ray.scripts.scripts) exec "${0%/*}/ray" "${@:3}" ;;
   -m:* | train_async.py:*) exec "@PYTHON@" "@TRAINER@" "$@" ;;

@@ -90,8 +90,10 @@ def _words(document: LocatedDocument, path: Path_, item: ErrorDetails, root: typ
     if kind in ("too_long", "too_short"):
         return _length(context["actual_length"], key, context["max_length" if kind == "too_long" else "min_length"])
     if kind == "string_pattern_mismatch":
-        form, mend = _FORMS[context["pattern"]]
         named = path[-1] if item["loc"][-1] == "[key]" else written
+        if context["pattern"] not in _FORMS:
+            return f"{named} has not the form of {key}", _instead(root, path), "schema-pattern"
+        form, mend = _FORMS[context["pattern"]]
         return f"{named} is not {form}", mend, "schema-pattern"
     return f"{written} cannot be taken for {key}", _instead(root, path), "schema-kind"
 
@@ -137,7 +139,7 @@ _BLOCK_ERRORS: Final = ("dict_type", "model_type", "model_attributes_type")
 def _unknown_key(path: Path_, guess: str | None, root: type[Block]) -> Words:
     known = _fields(root, path[:-1])
     hint = f"write {guess}, or remove the line" if guess else f"remove it; known here: {', '.join(known)}"
-    where = dotted(path[:-1]) or "a recipe"
+    where = dotted(path[:-1]) or f"a {'recipe' if root.__name__ == 'Recipe' else 'cluster profile'}"
     return f"{path[-1]} is no key of {where}", hint, "schema-unknown-key"
 
 

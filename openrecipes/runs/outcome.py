@@ -16,10 +16,11 @@ def outcome(job: Job | None, *, steps_read: int, steps_wanted: int, was_stopped:
         return "failed", "the launched script recorded no start; its log says why"
     if not job.has_ended:
         return "failed", f"the launched script was ended before it could record its end, {so_far}"
+    cause = f"{job.cause}; " if job.cause else ""
     if job.signal is not None:
-        return "interrupted", f"stopped by SIG{job.signal}, {so_far}"
+        return "interrupted", f"{cause}stopped by SIG{job.signal}, {so_far}"
     if job.exit_status != 0:
-        return "failed", f"exit status {job.exit_status}, {so_far}"
+        return "failed", f"{cause}exit status {job.exit_status}, {so_far}"
     if steps_read < steps_wanted:
         return "failed", f"exit status 0, but {so_far}"
     return "completed", None

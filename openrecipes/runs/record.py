@@ -52,13 +52,26 @@ class Job(Block):
     end_unix_s: UnixSeconds | None = Field(description="When everything it started had ended; null while it runs.")
     exit_status: int | None = Field(description="Exit status of the trainer; null while it runs.")
     signal: Text | None = Field(description="Signal that stopped the script, as TERM; null if none did.")
+    cause: Text | None = Field(default=None, description="Why it did not end with 0, as the launch itself knows it.")
     host: Text = Field(description="Host that the script ran on.")
     pid: Count = Field(description="Process id of the script on that host.")
+    scheduler_id: Text | None = Field(default=None, description="The scheduler's id of the job; null without one.")
 
     @property
     def has_ended(self) -> bool:
         """Whether the script lived to write its end."""
         return self.end_unix_s is not None and self.exit_status is not None
+
+
+class Submission(Block):
+    """How a started job is found again, by whoever comes later."""
+
+    kind: Literal["process", "slurm", "kubernetes"] = Field(description="What holds the job.")
+    id: Text | None = Field(description="Its id there; null while it is being submitted. Of a process, its number.")
+    name: Text | None = Field(default=None, description="Its name there, by which it is found without an id.")
+    host: Text | None = Field(default=None, description="Host of the process, or namespace of the job.")
+    command: tuple[Text, ...] = Field(default=(), description="The command that submitted it.")
+    ended_as: Text | None = Field(default=None, description="How the scheduler says that it ended, as COMPLETED.")
 
 
 class RunRecord(Block):
@@ -79,6 +92,7 @@ class RunRecord(Block):
     deviations: tuple[Text, ...] = Field(description="Where the run differs from the recipe file, in words.")
     rendered: tuple[FileHash, ...] = Field(description="Every launched file.")
     render_sha256: Sha256 = Field(description="sha256 over the launched files: their sorted `sha256  path` lines.")
+    submission: Submission | None = Field(default=None, description="The job; null before it is submitted.")
     rows: RowsUsed | None = Field(description="The rows trained on; null where they were not looked at.")
     outcome: Outcome = Field(description="How it ended: completed needs exit status 0 and every step in the log.")
     reason: Text | None = Field(description="Why it did not complete, in words.")

@@ -69,6 +69,11 @@ class Profile(Block):
     slurm: SlurmSite | None = Field(default=None, description="The cluster, where the target is slurm.")
     ssh: SshSite | None = Field(default=None, description="The hosts, where the target is ssh.")
     kubernetes: KubernetesSite | None = Field(default=None, description="The cluster, where the target is kubernetes.")
+    preflight: Literal["block", "report", "off"] | None = Field(
+        default=None,
+        description="Whether what the preflight finds ends a run before it trains, or is only told; null blocks on a "
+        "cluster, and is off on one machine.",
+    )
     ray: Ray = Field(default=Ray(), description="Ray's ports, folder and sizes.")
     hang: Hang = Field(default=Hang(), description="When a run that takes no step any more is ended.")
     time_limit_seconds: Count | None = Field(
@@ -79,7 +84,13 @@ class Profile(Block):
     @property
     def kept_variables(self) -> tuple[str, ...]:
         """Names of the variables that reach the job."""
-        return tuple(dict.fromkeys((*KEPT, *self.keep_environment)))
+        secrets = (secret.variable for secret in self.secrets.values() if secret.variable is not None)
+        return tuple(dict.fromkeys((*KEPT, *self.keep_environment, *secrets)))
+
+    @property
+    def preflight_mode(self) -> Literal["block", "report", "off"]:
+        """What the preflight does."""
+        return self.preflight or ("off" if self.target == "local" else "block")
 
     @property
     def title(self) -> str:

@@ -30,7 +30,7 @@ def launch(**changes: object) -> Launch:
 
 def script(**changes: object) -> str:
     rendered = LocalTarget().render(launch(**changes))
-    return next(file.text for file in rendered.files if file.path == rendered.entry)
+    return next(file.text for file in rendered.files if file.path == "node.sh")
 
 
 def rules(**changes: object) -> list[str]:
@@ -53,7 +53,7 @@ def test_another_value_anywhere_is_another_hash():
 
 def test_a_launch_carries_the_trainer_the_capture_and_the_models_shape():
     files = {file.path: file.text for file in LocalTarget().render(launch()).files}
-    assert sorted(files) == ["capture_environment.py", "launch.sh", "model/config.json", "smoke_sft.py"]
+    assert sorted(files) == ["capture_environment.py", "launch.sh", "model/config.json", "node.sh", "smoke_sft.py"]
     assert files["smoke_sft.py"] == shipped("launch", "smoke_sft.py").read_text()
     assert files["capture_environment.py"] == capture.source_text()
     assert json.loads(files["model/config.json"]) == hf_config(model("Qwen3.5-MoE-mini"))
@@ -65,9 +65,11 @@ def test_any_environment_renders_to_sound_shell(env):
     plain = launch()
     recipe = plain.recipe.model_copy(update={"env": env})
     rendered = LocalTarget().render(replace(plain, recipe=recipe, command=command(recipe, plain.model)))
-    script = rendered.files[0].content
-    checked = subprocess.run(["bash", "-n"], input=script, capture_output=True, check=False)
-    assert (checked.returncode, checked.stderr) == (0, b"")
+    scripts = [file.content for file in rendered.files if file.path.endswith(".sh")]
+    assert len(scripts) == 2
+    for script in scripts:
+        checked = subprocess.run(["bash", "-n"], input=script, capture_output=True, check=False)
+        assert (checked.returncode, checked.stderr) == (0, b"")
 
 
 @pytest.mark.tool("shellcheck")
