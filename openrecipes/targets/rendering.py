@@ -10,11 +10,12 @@ from openrecipes.recipe.write import recipe_text
 from openrecipes.render.command import command
 from openrecipes.render.located import placed, placed_in
 from openrecipes.render.overrides import Override, parsed_setting, shown, with_overrides
+from openrecipes.targets.kubernetes import KubernetesTarget
 from openrecipes.targets.local import LocalTarget
 from openrecipes.targets.profile import THIS_MACHINE, Profile
 from openrecipes.targets.target import Launch, Rendered, Target
 
-TARGETS: tuple[Target, ...] = (LocalTarget(),)
+TARGETS: tuple[Target, ...] = (LocalTarget(), KubernetesTarget())
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
