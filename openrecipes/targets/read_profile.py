@@ -6,9 +6,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from openrecipes.located_yaml import located_yaml, read_text
-from openrecipes.problems import ProblemsError, errors_in, in_order
+from openrecipes.problems import Problem, ProblemsError, errors_in, in_order
 from openrecipes.recipe.field_problems import field_problems
 from openrecipes.targets.profile import Profile
+from openrecipes.targets.profile_problems import contradictions
 
 
 def read_profile(path: Path) -> Profile:
@@ -22,8 +23,13 @@ def read_profile(path: Path) -> Profile:
     except ValidationError as error:
         found = {tuple(item["loc"]): item for item in reversed(error.errors(include_url=False))}
         raise ProblemsError(*in_order((*document.problems, *field_problems(document, found, Profile)))) from error
-    if errors_in(document.problems):
-        raise ProblemsError(*document.problems)
+    found_together = (
+        Problem(place=document.place(path), rule=rule, what=what, mend=mend)
+        for path, rule, what, mend in contradictions(profile)
+    )
+    problems = in_order((*document.problems, *found_together))
+    if errors_in(problems):
+        raise ProblemsError(*problems)
     return profile
 
 

@@ -13,9 +13,10 @@ from openrecipes.render.overrides import Override, parsed_setting, shown, with_o
 from openrecipes.targets.kubernetes import KubernetesTarget
 from openrecipes.targets.local import LocalTarget
 from openrecipes.targets.profile import THIS_MACHINE, Profile
+from openrecipes.targets.slurm import SlurmTarget
 from openrecipes.targets.target import Launch, Rendered, Target
 
-TARGETS: tuple[Target, ...] = (LocalTarget(), KubernetesTarget())
+TARGETS: tuple[Target, ...] = (LocalTarget(), SlurmTarget(), KubernetesTarget())
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -22,4 +22,3 @@ class SshSite(Block):
         description="Folder on each host below which a run has its own; short, and not on a network file system.",
     )
     connect_seconds: Count = Field(default=15, description="Longest wait for a connection. Unit: seconds.")
-    at_once: Count = Field(default=8, description="Connections opened at once; sshd drops more than 10 by default.")

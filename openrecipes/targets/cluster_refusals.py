@@ -1,0 +1,56 @@
+"""Why a launch cannot go to a cluster of Slurm or of ssh hosts as its profile describes it."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from openrecipes.layouts.degrees import nodes
+from openrecipes.problems import Place, Problem
+from openrecipes.targets.fabric import fabric_refusals
+from openrecipes.targets.node_script import missing_paths
+from openrecipes.targets.probes import shell_refusals
+from openrecipes.targets.profile_problems import profile_problems
+from openrecipes.targets.target import Launch
+
+
+def cluster_refusals(launch: Launch) -> Iterator[Problem]:
+    """Everything that can be told without a cluster, all at once."""
+    recipe, profile = launch.recipe, launch.profile
+    if recipe.trainer == "smoke" and nodes(recipe.gpu.count, recipe.gpu.per_node) > 1:
+        yield Problem(
+            place=Place(key="gpu.per_node"),
+            rule="target-trainer",
+            what=f"{recipe.gpu.count} ranks, {recipe.gpu.per_node} per node, and the smoke trainer runs on one node",
+            mend=f"set gpu.per_node to {recipe.gpu.count}, or run a recipe of slime",
+        )
+    yield from missing_paths(launch)
+    yield from _relative_paths(launch)
+    yield from shell_refusals(launch.shell_values, allowed=launch.allow_shell_env)
+    yield from fabric_refusals(recipe, profile.fabric, profile.title)
+    yield from profile_problems(profile)
+
+
+def _relative_paths(launch: Launch) -> Iterator[Problem]:
+    for name, value in launch.profile.paths:
+        if value is not None and not value.startswith("/") and name != "runs":
+            yield Problem(
+                place=Place(file=launch.profile.title, key=f"paths.{name}"),
+                rule="target-paths",
+                what=f"{value} means another place on every node",
+                mend="write the path from the root, as every node has it",
+            )
+
+
+def hosts_refusals(launch: Launch) -> Iterator[Problem]:
+    """A list of hosts that is too short, or names one twice."""
+    site, gpus = launch.profile.ssh, launch.recipe.gpu
+    needed = nodes(gpus.count, gpus.per_node)
+    if site is None:
+        return
+    place = Place(file=launch.profile.title, key="ssh.hosts")
+    twice = [host for host, times in Counter(site.hosts).items() if times > 1]
+    for host in twice:
+        what, mend = f"{host} stands there {Counter(site.hosts)[host]} times", "name each host once"
+        yield Problem(place=place, rule="profile-hosts", what=what, mend=mend)
+    if len(set(site.hosts)) < needed:
+        what = f"{len(set(site.hosts))} hosts, and {gpus.count} x {gpus.type}, {gpus.per_node} per node, need {needed}"
+        yield Problem(place=place, rule="target-nodes", what=what, mend=f"list {needed} hosts, or run a smaller recipe")
