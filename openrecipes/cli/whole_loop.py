@@ -8,7 +8,7 @@ from openrecipes.cli import output
 from openrecipes.cli.ask_cost import ask_cost
 from openrecipes.cli.run_progress import run_progress
 from openrecipes.cli.run_rows import built_rows, given_rows, refuse_far_source
-from openrecipes.problems import Problem, ProblemsError, errors_in
+from openrecipes.problems import Place, Problem, ProblemsError, UsageError, errors_in
 from openrecipes.recipe.read import LocatedRecipe
 from openrecipes.runs.directory import RunDirectory, named_run_directory, new_run_directory, run_name
 from openrecipes.runs.json_files import write_atomically, write_json
@@ -67,10 +67,12 @@ def whole_loop(asked: Asked) -> Ran:
 
     Raises: ProblemsError, and neither starts nor makes anything, if the recipe is unsound or cannot run here.
     """
+    target = target_named(asked.target)
+    _refuse_elsewhere(target.name, asked.profile)
     _refuse_unsound(asked.recipe)
     ready = prepared(
         asked.recipe,
-        target_named(asked.target),
+        target,
         settings=asked.settings,
         profile=asked.profile,
         sft_data=str(asked.sft_data.resolve()) if asked.sft_data else None,
@@ -98,6 +100,15 @@ def _written(asked: Asked, ready: Prepared, card: Scorecard) -> tuple[Problem, .
         return error.problems
     output.say(f"{written.file}: result {'written' if written.changed else 'as it was'}")
     return ()
+
+
+def _refuse_elsewhere(target: str, profile: Profile) -> None:
+    """Only this machine's script is started here: a cluster's would run, if at all, in the wrong place."""
+    elsewhere = next((name for name in (target, profile.target) if name != "local"), None)
+    if elsewhere is not None:
+        what = f"{elsewhere} cannot be launched from here; `run` starts a recipe on this machine only"
+        mend = f"render its files with `openrecipes render --target {elsewhere}`, and submit those"
+        raise UsageError(Problem(place=Place(key="--target"), rule="run-on-this-machine", what=what, mend=mend))
 
 
 def _refuse_unsound(recipe: LocatedRecipe) -> None:
