@@ -21,6 +21,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "data": ("data", "Build, verify and show fixed-length SFT rows."),
     "render": ("render", "Print the command, or every file a launch would use."),
     "preflight": ("preflight", "Check every node before GPUs are spent."),
+    "launch": ("launch", "Launch on a cluster, follow, attach again, stop."),
     "run": ("run", "Run a recipe: check, rows, render, launch, follow, score, write back."),
     "steps": ("steps", "Read per-step records from raw logs."),
     "score": ("score", "Score the steady window of a run."),

@@ -26,7 +26,9 @@ app = typer.Typer(add_completion=False)
 def render(
     recipe: Annotated[str, typer.Argument(help="A recipe file, or its short name below recipes/.")],
     *,
-    target: Annotated[str | None, typer.Option(help="Render every file of a launch there: local, kubernetes.")] = None,
+    target: Annotated[
+        str | None, typer.Option(help="Render every file of a launch there: local, ssh, slurm, kubernetes.")
+    ] = None,
     cluster: Annotated[Path | None, typer.Option(help="Cluster profile: what the site must say.")] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a key; may be repeated.")

@@ -6,9 +6,10 @@ from typing import Annotated
 import typer
 
 from openrecipes.cli import output
+from openrecipes.cli.launching import Asked
 from openrecipes.cli.names import recipe_named
 from openrecipes.cli.run_page import log_tail, run_page
-from openrecipes.cli.whole_loop import Asked, whole_loop
+from openrecipes.cli.whole_loop import whole_loop
 from openrecipes.problems import errors_in
 from openrecipes.targets.profile import THIS_MACHINE
 from openrecipes.targets.read_profile import read_profile
@@ -20,7 +21,9 @@ app = typer.Typer(add_completion=False)
 def run(
     recipe: Annotated[str, typer.Argument(help="A recipe file, or its short name below recipes/.")],
     *,
-    target: Annotated[str, typer.Option(help="Where to run: local is this machine.")] = "local",
+    target: Annotated[
+        str | None, typer.Option(help="Where to run: local, ssh, slurm, kubernetes.", show_default="the profile's")
+    ] = None,
     cluster: Annotated[Path | None, typer.Option(help="Cluster profile: what the site must say.")] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a key for this run; may be repeated.")
@@ -51,9 +54,9 @@ def run(
             run_dir=run_dir,
             sft_data=sft_data,
             allow_shell_env=allow_shell_env,
-            write=write,
             agrees_to_cost=yes,
-        )
+        ),
+        write=write,
     )
     card = ran.card
     document = {

@@ -22,7 +22,7 @@ def run_page(recipe: Recipe, run: RunDirectory, record: RunRecord, card: Scoreca
     """The scorecard if the run has one, how it ended, and its files."""
     title = f"{recipe.model} on {recipe.gpu.count} x {recipe.gpu.type}, {recipe.layout.label}"
     head: list[RenderableType] = [score_page(card, title)] if card else [Text(title, style="bold")]
-    return Group(*head, Text(), _files(run, record))
+    return Group(*head, Text(), files_table(run, record))
 
 
 def log_tail(run: RunDirectory) -> str:
@@ -35,7 +35,8 @@ def log_tail(run: RunDirectory) -> str:
     return "\n".join(text.splitlines()[-_TAIL_LINES:])
 
 
-def _files(run: RunDirectory, record: RunRecord) -> Table:
+def files_table(run: RunDirectory, record: RunRecord) -> Table:
+    """How the run stands, and its files."""
     table = Table.grid(padding=(0, 2))
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")

@@ -24,6 +24,11 @@ class RunDirectory:
         return self.root / "recipe.yaml"
 
     @property
+    def cluster(self) -> Path:
+        """The cluster profile as launched; none where the place has no name. Its secrets are references."""
+        return self.root / "cluster.yaml"
+
+    @property
     def rendered(self) -> Path:
         """Folder of the launched files."""
         return self.root / "rendered"

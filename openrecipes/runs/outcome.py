@@ -3,19 +3,24 @@
 from openrecipes.runs.record import Job, Outcome
 
 
-def outcome(job: Job | None, *, steps_read: int, steps_wanted: int, was_stopped: bool) -> tuple[Outcome, str | None]:
-    """The outcome and, unless it completed, the reason in words.
+def outcome(
+    job: Job | None, *, steps_read: int, steps_wanted: int, was_stopped: bool, ended_as: str | None = None
+) -> tuple[Outcome, str | None]:
+    """The outcome and, unless it completed, the reason in words; `ended_as` is a scheduler's word for it.
 
     Completed takes exit status 0 and every step: a trainer that says success without its steps has failed.
     `was_stopped` says that whoever launched it also ended it.
     """
     so_far = f"with {steps_read} of {steps_wanted} steps in the log"
+    by_scheduler = f"; the scheduler says {ended_as}" if ended_as else ""
     if was_stopped and not (job and job.exit_status == 0 and job.signal is None):
         return "interrupted", f"stopped by the caller, {so_far}"
     if job is None:
-        return "failed", "the launched script recorded no start; its log says why"
+        if ended_as == "CANCELLED":
+            return "interrupted", "cancelled before it started"
+        return "failed", f"the launched script recorded no start{by_scheduler}; its log says why"
     if not job.has_ended:
-        return "failed", f"the launched script was ended before it could record its end, {so_far}"
+        return "failed", f"the launched script was ended before it could record its end, {so_far}{by_scheduler}"
     cause = f"{job.cause}; " if job.cause else ""
     if job.signal is not None:
         return "interrupted", f"{cause}stopped by SIG{job.signal}, {so_far}"

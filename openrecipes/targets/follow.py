@@ -1,27 +1,27 @@
 """What a run does, from its first second to its end, read from the files that it writes."""
 
 import statistics
-import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from openrecipes.logs.follow import LogFollower
 from openrecipes.logs.step import StepRecord
 from openrecipes.runs.directory import RunDirectory
-from openrecipes.targets.own_processes import kill_own_processes
+from openrecipes.targets.job import Job, JobState
+from openrecipes.targets.launch_log import LaunchLog
 from openrecipes.targets.stop import StopRequest, stop
 
-Stage = Literal["starting", "loading", "training", "ended"]
-_PIECE_BYTES = 2**20
+Stage = Literal["queued", "starting", "preflight", "joining", "loading", "training", "ended"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Progress:
     """Where a run stands. `steps` are those that came since the last look; `left_s` is an estimate.
 
-    `last` is the newest step of all.
+    `last` is the newest step of all; `detail` is what a scheduler or a script says of the stage. `elapsed_s` counts
+    from the job's start, and while it is queued from when we began to look. `was_left` says that the job goes on
+    and nobody follows it any more.
     """
 
     stage: Stage
@@ -30,13 +30,15 @@ class Progress:
     steps_done: int
     steps_wanted: int
     left_s: float | None
+    detail: str = ""
     last: StepRecord | None = None
     exit_status: int | None = None
     was_stopped: bool = False
+    was_left: bool = False
 
 
 def follow(
-    script: "subprocess.Popen[bytes]",
+    job: Job,
     run: RunDirectory,
     *,
     steps_wanted: int,
@@ -45,21 +47,24 @@ def follow(
 ) -> Iterator[Progress]:
     """Where the run stands, several times a second; the last one has the stage `ended`.
 
-    A signal in `request` ends the run: then the last one says that it was stopped.
+    A signal in `request` ends the run: then the last one says that it was stopped. Only a terminal that went away
+    leaves a scheduler's job running: then the last one says that it was left.
     """
     watch = _Watch(run=run, steps_wanted=steps_wanted)
     while True:
-        status = script.poll()
-        if status is None and request:
-            stop(script, run, request)
-            yield watch.ended(script.returncode, was_stopped=True)
+        state = job.state()
+        if state.phase == "ended":
+            job.clean_up()
+            yield watch.ended(job.exit_status)
             return
-        if status is not None:
-            # Nothing, unless the script was killed: then what it started is still there.
-            kill_own_processes(run.root)
-            yield watch.ended(status, was_stopped=False)
+        if request and request.is_lost_terminal and job.outlives_terminal:
+            yield watch.look(state, was_left=True)
             return
-        yield watch.look()
+        if request:
+            stop(job, request)
+            yield watch.ended(job.exit_status, was_stopped=True)
+            return
+        yield watch.look(state)
         time.sleep(poll_s)
 
 
@@ -69,31 +74,34 @@ class _Watch:
     def __init__(self, *, run: RunDirectory, steps_wanted: int) -> None:
         self._run = run
         self._wanted = steps_wanted
-        self._follower = LogFollower(file=str(run.log))
-        self._offset = 0
+        self._log = LaunchLog(run.log)
+        self._forget()
+        self._began = time.monotonic()
+        self._job_start: float | None = None
+
+    def _forget(self) -> None:
         self._times_s: list[float] = []
         self._done = 0
         self._last: StepRecord | None = None
-        self._started = time.monotonic()
 
-    def look(self) -> Progress:
+    def look(self, state: JobState, *, was_left: bool = False) -> Progress:
         """Where it stands now."""
-        steps = tuple(self._fresh())
-        return self._progress(self._stage(), steps)
+        steps = self._counted(self._log.fresh())
+        if state.phase == "queued":
+            return self._progress("queued", steps, detail=state.words, was_left=was_left)
+        return self._progress(self._stage(), steps, detail=self._log.detail or state.words, was_left=was_left)
 
-    def ended(self, exit_status: int | None, *, was_stopped: bool) -> Progress:
+    def ended(self, exit_status: int | None, *, was_stopped: bool = False) -> Progress:
         """The last one: everything that is left in the log."""
-        steps = (*self._fresh(), *self._counted(self._follower.close()))
-        return self._progress("ended", steps, exit_status=exit_status, was_stopped=was_stopped)
+        steps = (*self._counted(self._log.fresh()), *self._counted(self._log.rest()))
+        detail = self._log.cause or ""
+        return self._progress("ended", steps, detail=detail, exit_status=exit_status, was_stopped=was_stopped)
 
-    def _fresh(self) -> Iterator[StepRecord]:
-        with self._run.log.open("rb") as log:
-            log.seek(self._offset)
-            while piece := log.read(_PIECE_BYTES):
-                self._offset += len(piece)
-                yield from self._counted(self._follower.feed(piece))
-
-    def _counted(self, steps: list[StepRecord]) -> list[StepRecord]:
+    def _counted(self, fresh: Iterable[StepRecord]) -> tuple[StepRecord, ...]:
+        steps = tuple(fresh)
+        if self._log.is_new:
+            self._log.is_new = False
+            self._forget()
         self._done += len(steps)
         self._last = steps[-1] if steps else self._last
         self._times_s.extend(step.step_time_s for step in steps if step.step_time_s is not None)
@@ -102,30 +110,43 @@ class _Watch:
     def _stage(self) -> Stage:
         if self._done:
             return "training"
-        # The capture is the script's first act; once it is written, the trainer loads.
-        return "loading" if self._run.environment.exists() else "starting"
+        match self._log.stage:
+            case "preflight" | "joining" | "loading" as stage:
+                return stage
+        return "starting"
 
     def _left_s(self) -> float | None:
         """The median step so far, times the steps to come; the first step is not typical."""
         times = self._times_s[1:] or self._times_s
         return statistics.median(times) * max(0, self._wanted - self._done) if times else None
 
+    def _elapsed_s(self) -> float:
+        if self._job_start is None and (job := self._run.job()) is not None:
+            self._job_start = job.start_unix_s
+        if self._job_start is None:
+            return time.monotonic() - self._began
+        return max(0.0, time.time() - self._job_start)
+
     def _progress(
         self,
         stage: Stage,
         steps: tuple[StepRecord, ...],
         *,
+        detail: str = "",
         exit_status: int | None = None,
         was_stopped: bool = False,
+        was_left: bool = False,
     ) -> Progress:
         return Progress(
             stage=stage,
-            elapsed_s=time.monotonic() - self._started,
+            elapsed_s=self._elapsed_s(),
             steps=steps,
             steps_done=self._done,
             steps_wanted=self._wanted,
             left_s=self._left_s(),
+            detail=detail,
             last=self._last,
             exit_status=exit_status,
             was_stopped=was_stopped,
+            was_left=was_left,
         )

@@ -13,6 +13,8 @@ from openrecipes.targets.templates import shell_script
 
 # Time that programs have to end by themselves after TERM, before KILL.
 GRACE_S: Final = 15
+# The script needs its grace for the trainer, again for what the trainer left, and a little to record it.
+STOP_S: Final = 3 * GRACE_S
 ENTRY: Final = "launch.sh"
 
 

@@ -1,4 +1,4 @@
-"""The schema of cluster profiles as an editor reads it: JSON Schema 2020-12, written as YAML."""
+"""Cluster profiles as text: their schema for editors (JSON Schema 2020-12, written as YAML), and a profile itself."""
 
 from typing import Any
 
@@ -26,3 +26,9 @@ def profile_schema() -> dict[str, Any]:
 def schema_text() -> str:
     """The text of schema/cluster.schema.yaml."""
     return HEADER + block_text(profile_schema())
+
+
+def profile_text(profile: Profile) -> str:
+    """The profile as YAML, without what is as by default; it reads back as the same profile."""
+    said = profile.model_dump(mode="json", exclude_defaults=True)
+    return block_text({"schema_version": 1, "name": profile.name, "target": profile.target, **said})

@@ -14,9 +14,10 @@ from openrecipes.targets.kubernetes import KubernetesTarget
 from openrecipes.targets.local import LocalTarget
 from openrecipes.targets.profile import THIS_MACHINE, Profile
 from openrecipes.targets.slurm import SlurmTarget
+from openrecipes.targets.ssh import SshTarget
 from openrecipes.targets.target import Launch, Rendered, Target
 
-TARGETS: tuple[Target, ...] = (LocalTarget(), SlurmTarget(), KubernetesTarget())
+TARGETS: tuple[Target, ...] = (LocalTarget(), SshTarget(), SlurmTarget(), KubernetesTarget())
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

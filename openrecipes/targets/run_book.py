@@ -13,6 +13,7 @@ from openrecipes.runs.directory import RunDirectory
 from openrecipes.runs.json_files import write_atomically, write_json
 from openrecipes.runs.outcome import outcome
 from openrecipes.runs.record import LaunchedRecipe, Outcome, RunRecord, utc_now
+from openrecipes.targets.profile_schema import profile_text
 from openrecipes.targets.rendering import Prepared
 from openrecipes.targets.submit import file_hashes, write_rendered
 
@@ -33,13 +34,21 @@ class RunBook:
 
     def ended(self, *, was_stopped: bool) -> RunLog:
         """Reads what the run left, and records how it ended; `steps.json` is written on the way."""
+        self.run.log.touch()  # a job that never started left none
         job, log = self.run.job(), read_log([self.run.log])
         documents = [step.document() for step in log.steps]
         problems = [problem.document() for problem in log.problems]
         write_json(self.run.steps, {"format": log.format, "steps": documents, "problems": problems})
         timed = {step.step for step in log.steps if step.step_time_s is not None}
         wanted = self.record.steps_wanted
-        ended, reason = outcome(job, steps_read=len(timed), steps_wanted=wanted, was_stopped=was_stopped)
+        submission = self.record.submission
+        ended, reason = outcome(
+            job,
+            steps_read=len(timed),
+            steps_wanted=wanted,
+            was_stopped=was_stopped,
+            ended_as=submission.ended_as if submission else None,
+        )
         self.note(outcome=ended, reason=reason, job=job, log=self.run.raw_log(), steps_read=len(timed))
         if ended == "failed":
             self.note(reason=self._with_cause(reason))
@@ -69,6 +78,8 @@ def open_book(run: RunDirectory, prepared: Prepared, original: LocatedRecipe, se
     recipe, launched = prepared.launch.recipe, prepared.launched.text.encode()
     write_atomically(run.recipe, launched)
     write_rendered(prepared.rendered, run.rendered)
+    if prepared.launch.profile.name is not None:
+        write_atomically(run.cluster, profile_text(prepared.launch.profile).encode())
     used = LaunchedRecipe(
         file=original.file,
         sha256=hashlib.sha256(original.text.encode()).hexdigest(),

@@ -1,19 +1,13 @@
-"""Ending a run before its end: asked for by a signal, done to our own processes only."""
+"""Ending a run before its end: asked for by a signal, done to our own jobs only."""
 
-import os
 import signal
-import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from openrecipes.runs.directory import RunDirectory
-from openrecipes.targets.local import GRACE_S
-from openrecipes.targets.own_processes import kill_own_processes
+from openrecipes.targets.job import Job
 
-# The script needs its grace for the trainer, again for what the trainer left, and a little to record it.
-WAIT_S = 3 * GRACE_S
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -25,6 +19,11 @@ class StopRequest:
 
     def __bool__(self) -> bool:
         return bool(self.signals)
+
+    @property
+    def is_lost_terminal(self) -> bool:
+        """Whether nothing was asked, and only the terminal went away."""
+        return set(self.signals) == {signal.SIGHUP}
 
     def note(self, number: int, _frame: FrameType | None = None) -> None:
         """Takes one signal down."""
@@ -43,21 +42,18 @@ def stop_request() -> Iterator[StopRequest]:
             signal.signal(number, handler)
 
 
-def stop(script: "subprocess.Popen[bytes]", run: RunDirectory, request: StopRequest | None = None) -> None:
-    """Ends a run: TERM to its script, which ends its own; KILL to all of them after a bounded wait.
+def stop(job: Job, request: StopRequest | None = None) -> None:
+    """Ends a job: TERM to its script, which ends its own; all of it is killed after a bounded wait.
 
     A further signal in `request` cuts the wait short.
     """
     asked = len(request.signals) if request else 0
-    if script.poll() is None:
-        script.send_signal(signal.SIGTERM)
-    end = time.monotonic() + WAIT_S
-    while script.poll() is None and time.monotonic() < end:
+    job.ask_to_end()
+    end = time.monotonic() + job.stop_s
+    while job.state().phase != "ended" and time.monotonic() < end:
         if request and len(request.signals) > asked:
             break
         time.sleep(0.05)
-    if script.poll() is None:
-        # Its own session, so its own group: nothing of ours or of anybody else is in it.
-        os.killpg(script.pid, signal.SIGKILL)
-        script.wait()
-    kill_own_processes(run.root)
+    if job.state().phase != "ended":
+        job.kill()
+    job.clean_up()

@@ -8,6 +8,8 @@ from pathlib import Path
 from openrecipes.problems import OutsideError, Place, Problem, ProblemsError
 from openrecipes.runs.directory import RunDirectory
 from openrecipes.runs.record import FileHash
+from openrecipes.targets.local import STOP_S
+from openrecipes.targets.process_job import ProcessJob
 from openrecipes.targets.target import Rendered
 
 
@@ -27,18 +29,23 @@ def file_hashes(rendered: Rendered, run: RunDirectory) -> tuple[FileHash, ...]:
     return tuple(FileHash(path=(folder / file.path).as_posix(), sha256=file.sha256) for file in rendered.files)
 
 
-def submit(rendered: Rendered, run: RunDirectory) -> subprocess.Popen[bytes]:
+def refuse_changed(rendered: Rendered, run: RunDirectory) -> None:
+    """Nothing, if what lies on disk is what was rendered. Raises: ProblemsError naming each file that is not."""
+    changed = run.changed_files(file_hashes(rendered, run))
+    if changed:
+        raise ProblemsError(*(_changed(run.root / path) for path in changed))
+
+
+def submit(rendered: Rendered, run: RunDirectory, *, stop_s: float = STOP_S) -> ProcessJob:
     """The running script: the rendered entry, in a session of its own, all its output in the run's log.
 
     Raises: ProblemsError, and starts nothing, if the bytes on disk are not the rendered ones.
     """
-    changed = run.changed_files(file_hashes(rendered, run))
-    if changed:
-        raise ProblemsError(*(_changed(run.root / path) for path in changed))
+    refuse_changed(rendered, run)
     command = ["bash", str(run.rendered / rendered.entry), str(run.root)]
     try:
         with run.log.open("ab") as log:
-            return subprocess.Popen(
+            child = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -49,6 +56,7 @@ def submit(rendered: Rendered, run: RunDirectory) -> subprocess.Popen[bytes]:
     except OSError as error:
         what = f"bash cannot be started: {error.strerror}"
         raise OutsideError(Problem(place=Place(), rule="launch-start", what=what, mend="install bash")) from error
+    return ProcessJob(run, child.pid, stop_s=stop_s, child=child)
 
 
 def run_here(script: Path) -> int:

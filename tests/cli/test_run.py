@@ -269,10 +269,9 @@ def test_a_profile_with_mistakes_reports_all_of_them(place: Place) -> None:
     assert "site.yaml:4:pyton" in done.stderr
 
 
-@pytest.mark.parametrize("words", [("--target", "kubernetes"), ()])
-def test_a_cluster_is_not_launched_on_this_machine(place: Place, words: tuple[str, ...]) -> None:
+def test_a_profile_of_another_kind_of_place_is_refused(place: Place) -> None:
     profile = Path(__file__).parents[2] / "launch" / "clusters" / "eks-p5en.yaml"
-    done = place.run(*words, "--cluster", str(profile))
+    done = place.run("--target", "local", "--cluster", str(profile))
     assert done.returncode == 2
-    assert "[run-on-this-machine]" in done.stderr
+    assert "--target: local, but cluster profile eks-p5en describes a place of the kind kubernetes" in done.stderr
     assert not place.run_dir.exists()

@@ -147,8 +147,8 @@ def test_term_ends_the_trainer_and_what_it_left_in_other_sessions(stage):
     rendered, run = stage.placed(stage.launch(env={"PLAY": "hang"}))
     script = submit(rendered, run)
     wait_until((run.root / "seen.json").exists)
-    stop(script, run)
-    assert script.returncode == 143
+    stop(script)
+    assert script.exit_status == 143
     assert (run.job().exit_status, run.job().signal) == (143, "TERM")
     assert own_processes(run.root) == ()
 
@@ -165,7 +165,7 @@ def test_a_deaf_trainer_is_killed_after_its_grace(stage, monkeypatch):
     rendered, run = stage.placed(stage.launch(env={"PLAY": "deaf"}))
     script = submit(rendered, run)
     wait_until((run.root / "seen.json").exists)
-    stop(script, run)
+    stop(script)
     assert run.job().signal == "TERM"
     assert own_processes(run.root) == ()
 
@@ -177,8 +177,8 @@ def test_a_second_signal_kills_at_once_and_the_job_has_no_end(stage):
     request = StopRequest()
     request.note(signal.SIGINT)
     threading.Timer(0.3, request.note, [signal.SIGINT]).start()
-    stop(script, run, request)
-    assert script.returncode == -signal.SIGKILL
+    stop(script, request)
+    assert script.exit_status == -signal.SIGKILL
     assert not run.job().has_ended
     assert own_processes(run.root) == ()
 
@@ -192,11 +192,11 @@ def test_stopping_one_run_leaves_another_alone(stage):
     for _, run in scripts:
         wait_until((run.root / "seen.json").exists)
     (first, one), (second, two) = scripts
-    stop(first, one)
+    stop(first)
     assert own_processes(one.root) == ()
     assert seen(two)["pid"] in own_processes(two.root)
-    assert second.poll() is None
-    stop(second, two)
+    assert second.state().phase == "running"
+    stop(second)
     assert own_processes(two.root) == ()
 
 
@@ -226,7 +226,7 @@ def test_a_killed_script_leaves_no_trainer_behind_and_a_job_without_end(stage):
     rendered, run = stage.placed(stage.launch(env={"PLAY": "hang"}))
     script = submit(rendered, run)
     wait_until((run.root / "seen.json").exists)
-    script.kill()
+    os.kill(script.pid, signal.SIGKILL)
     *_, last = follow(script, run, steps_wanted=14, request=StopRequest(), poll_s=0.02)
     assert (last.stage, last.exit_status) == ("ended", -signal.SIGKILL)
     assert not run.job().has_ended

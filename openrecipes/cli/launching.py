@@ -1,0 +1,219 @@
+"""What every launch goes through: checked, rendered, its rows at hand, started once, followed to its end."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from openrecipes.catalog.prices import default_price
+from openrecipes.check.report import check_recipe
+from openrecipes.cli import output
+from openrecipes.cli.ask_cost import ask_cost
+from openrecipes.cli.run_progress import run_progress
+from openrecipes.cli.run_rows import built_rows, given_rows, refuse_far_source
+from openrecipes.problems import Place, Problem, ProblemsError, UsageError, errors_in
+from openrecipes.recipe.read import LocatedRecipe, read_recipe
+from openrecipes.runs.directory import (
+    RunDirectory,
+    named_run_directory,
+    new_run_directory,
+    open_run_directory,
+    run_name,
+)
+from openrecipes.runs.record import RowsUsed, utc_now
+from openrecipes.targets.follow import follow
+from openrecipes.targets.job import Job
+from openrecipes.targets.profile import Profile
+from openrecipes.targets.rendering import Prepared, prepared, target_named
+from openrecipes.targets.run_book import RunBook, open_book
+from openrecipes.targets.starting import found_again, started
+from openrecipes.targets.stop import stop, stop_request
+from openrecipes.targets.target import Launch
+from openrecipes.targets.this_machine import machine_refusals, this_machine
+
+RUNS = Path("runs")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Asked:
+    """What the caller asked for. `target` None is the profile's; `run_dir` None is a new directory."""
+
+    recipe: LocatedRecipe
+    target: str | None
+    profile: Profile
+    settings: tuple[str, ...]
+    run_dir: Path | None
+    sft_data: Path | None
+    allow_shell_env: bool
+    agrees_to_cost: bool
+
+
+def ready_to_launch(asked: Asked) -> Prepared:
+    """The launch with its files; what only warns is told.
+
+    Raises: ProblemsError, and makes nothing, if the recipe is unsound or cannot run there.
+    """
+    target = target_named(asked.target or asked.profile.target)
+    _refuse_another_place(target.name, asked.profile)
+    problems = check_recipe(asked.recipe)
+    if errors_in(problems):
+        raise ProblemsError(*problems)
+    output.problems(problems)
+    ready = prepared(
+        asked.recipe,
+        target,
+        settings=asked.settings,
+        profile=asked.profile,
+        sft_data=str(asked.sft_data.resolve()) if asked.sft_data else None,
+        allow_shell_env=asked.allow_shell_env,
+        refusals=_refusals_here,
+    )
+    output.problems(ready.warnings)
+    return ready
+
+
+def begun(asked: Asked, ready: Prepared) -> RunBook:
+    """The book of the new run, in its directory, its rows there or elsewhere.
+
+    Raises: ProblemsError or UsageError where it is too costly, or where its rows or its directory cannot be had.
+    """
+    ask_cost(asked.recipe, agreed=asked.agrees_to_cost)
+    rows = _rows_before(asked, ready)
+    book = open_book(_directory(asked), ready, asked.recipe, asked.settings)
+    output.say(f"run directory: {book.run.root}")
+    with book.kept_true():
+        if rows is not None:
+            book.note(rows=rows)
+        elif _rows_file(asked) is None:
+            book.note(rows=built_rows(ready.launched, book.run))
+    return book
+
+
+def start(book: RunBook, ready: Prepared) -> Job:
+    """The started job; where it cannot be started, the record says why."""
+    with book.kept_true():
+        return started(book, ready)
+
+
+def stay(book: RunBook, job: Job, recipe: LocatedRecipe) -> None:
+    """Stays with a job to its end, whatever that is; then the record says how it ended.
+
+    A scheduler's job whose terminal went away is left running, and so is its record.
+    """
+    record, was_stopped = book.record, True
+    with run_progress(usd_per_hour(recipe)) as show, stop_request() as request:
+        try:
+            for look in follow(job, book.run, steps_wanted=record.steps_wanted, request=request):
+                show(look)
+                was_stopped = look.was_stopped
+                if look.was_left:
+                    return
+        except BaseException:
+            if not job.outlives_terminal:
+                stop(job, request)
+            raise
+        finally:
+            if job.state().phase == "ended":
+                book.note(submission=job.submission)
+                book.ended(was_stopped=was_stopped)
+
+
+def attach(root: Path) -> RunBook:
+    """The book of a run that an earlier harness started, once it has ended or was left again.
+
+    Raises: UsageError if it is no run directory; ProblemsError if nothing of it was ever submitted or can be found.
+    """
+    run = open_run_directory(root)
+    book = RunBook(run, run.record())
+    if not book.record.has_ended:
+        stay(book, _found(book), read_recipe(run.recipe))
+    return book
+
+
+def stop_run(root: Path) -> RunBook:
+    """The book of a run that was going on, once it has been ended and what it left has been read.
+
+    Raises: as attach.
+    """
+    run = open_run_directory(root)
+    book = RunBook(run, run.record())
+    if not book.record.has_ended:
+        job = _found(book)
+        with stop_request() as request:
+            stop(job, request)
+        book.note(submission=job.submission)
+        book.ended(was_stopped=True)
+    return book
+
+
+def _found(book: RunBook) -> Job:
+    """The run's job; where there is none, the record says so from now on."""
+    try:
+        job = found_again(book.run, book.record)
+    except ProblemsError as error:
+        if any(problem.rule in ("run-lost", "run-submitted") for problem in error.problems):
+            book.note(outcome="failed", reason="; ".join(problem.what for problem in error.problems))
+        raise
+    if book.record.submission != job.submission:
+        book.note(submission=job.submission)
+    return job
+
+
+def usd_per_hour(recipe: LocatedRecipe) -> float | None:
+    """What the recipe's GPUs cost an hour, by the catalogue's own price; None where there is none."""
+    gpu = recipe.recipe.gpu
+    price = default_price(gpu.instance) if gpu.instance else None
+    return price.usd_per_gpu_hour * gpu.count if price else None
+
+
+def _refuse_another_place(target: str, profile: Profile) -> None:
+    """Only what the profile describes can be launched there."""
+    if profile.target == target:
+        return
+    what = f"{target}, but {profile.title} describes a place of the kind {profile.target}"
+    mend = f"leave --target out, or name a profile of {target} with --cluster"
+    raise UsageError(Problem(place=Place(key="--target"), rule="target-profile", what=what, mend=mend))
+
+
+def _refusals_here(launch: Launch) -> Iterator[Problem]:
+    """What this machine lacks, where it is the target, and secrets that are to come from its environment."""
+    if launch.profile.target == "local":
+        yield from machine_refusals(launch, this_machine())
+    for name, secret in launch.profile.secrets.items():
+        if secret.variable is not None and secret.variable not in os.environ:
+            yield Problem(
+                place=Place(file=launch.profile.title, key=f"secrets.{name}"),
+                rule="secret-set",
+                what=f"{secret.variable} is not set here",
+                mend=f"export {secret.variable} before the launch, or name a file",
+            )
+
+
+def _rows_file(asked: Asked) -> Path | None:
+    file = asked.sft_data or asked.profile.paths.sft_data
+    return Path(file) if file is not None else None
+
+
+def _rows_before(asked: Asked, ready: Prepared) -> RowsUsed | None:
+    """The given rows, verified; None where they are to be built, or lie where only the nodes can see them."""
+    file = _rows_file(asked)
+    if file is None:
+        refuse_far_source(ready.launched)
+        return None
+    if ready.target.name != "local" and not asked.sft_data and not file.exists():
+        looks = (
+            "each node's preflight compares its hash" if asked.profile.preflight_mode != "off" else "nobody checks it"
+        )
+        output.say(f"{file} is not seen from here; {looks}")
+        return None
+    rows, warnings = given_rows(file, ready.launched)
+    output.problems(warnings)
+    return rows
+
+
+def _directory(asked: Asked) -> RunDirectory:
+    if asked.run_dir is not None:
+        return named_run_directory(asked.run_dir)
+    recipe, folder = asked.recipe.recipe, asked.profile.paths.runs
+    name = run_name(recipe.model, recipe.gpu.type, Path(asked.recipe.file).stem, utc_now())
+    return new_run_directory(Path(folder) if folder else RUNS, name)
