@@ -160,8 +160,11 @@ def main() -> None:
             sys.exit(f"not all of {nodes} nodes are idle, see {folder}/log")
         time.sleep(0.2)
     (folder / "ready").touch()
-    while True:
-        time.sleep(3600)
+    while True:  # the first process of its namespace inherits what has lost its parent
+        try:
+            os.wait()
+        except ChildProcessError:
+            time.sleep(0.5)
 
 
 if __name__ == "__main__":

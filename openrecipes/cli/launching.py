@@ -26,7 +26,7 @@ from openrecipes.targets.job import Job
 from openrecipes.targets.profile import Profile
 from openrecipes.targets.rendering import Prepared, prepared, target_named
 from openrecipes.targets.run_book import RunBook, open_book
-from openrecipes.targets.starting import found_again, started
+from openrecipes.targets.starting import found_again, refuse_directory, started
 from openrecipes.targets.stop import stop, stop_request
 from openrecipes.targets.target import Launch
 from openrecipes.targets.this_machine import machine_refusals, this_machine
@@ -78,6 +78,7 @@ def begun(asked: Asked, ready: Prepared) -> RunBook:
     Raises: ProblemsError or UsageError where it is too costly, or where its rows or its directory cannot be had.
     """
     ask_cost(asked.recipe, agreed=asked.agrees_to_cost)
+    refuse_directory(ready.target.name, asked.run_dir or Path(asked.profile.paths.runs or RUNS))
     rows = _rows_before(asked, ready)
     book = open_book(_directory(asked), ready, asked.recipe, asked.settings)
     output.say(f"run directory: {book.run.root}")

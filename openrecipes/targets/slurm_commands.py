@@ -1,6 +1,7 @@
 """Talking to Slurm: which commands, and the one place that runs them."""
 
 import os
+import re
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -29,6 +30,11 @@ def nodes_of(partitions: str, name: str | None) -> int | None:
     if name is None:
         return next((count for partition, count in counts.items() if partition.endswith("*")), None)
     return counts.get(name, counts.get(f"{name}*"))
+
+
+def job_name(run_name: str) -> str:
+    """The run's name as squeue finds it again: a comma there would be two names."""
+    return re.sub(r"[^A-Za-z0-9._-]", "_", run_name)
 
 
 def submit_command(name: str, run: Path) -> tuple[str, ...]:

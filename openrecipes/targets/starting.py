@@ -3,7 +3,7 @@
 import platform
 from pathlib import Path
 
-from openrecipes.problems import OutsideError, Place, Problem, ProblemsError
+from openrecipes.problems import OutsideError, Place, Problem, ProblemsError, UsageError
 from openrecipes.runs.directory import RunDirectory
 from openrecipes.runs.record import RunRecord, Submission
 from openrecipes.targets import local, ssh
@@ -14,6 +14,7 @@ from openrecipes.targets.rendering import Prepared
 from openrecipes.targets.run_book import RunBook
 from openrecipes.targets.slurm_commands import (
     PARTITIONS_COMMAND,
+    job_name,
     nodes_of,
     ran,
     submit_command,
@@ -60,6 +61,16 @@ def refuse_submitted(record: RunRecord) -> None:
         raise ProblemsError(Problem(place=Place(file=record.name), rule="run-submitted", what=what, mend=mend))
 
 
+def refuse_directory(target: str, root: Path) -> None:
+    """Nothing, if a job of this kind can write below a path. Raises: UsageError if Slurm would read it as a pattern."""
+    wrong = sorted(set(str(root.absolute())) & set("%\\"))
+    if target == "slurm" and wrong:
+        what = f"holds {' and '.join(wrong)}, which Slurm expands in the path of a job's output"
+        mend = "name a run directory without it, and a folder without it above"
+        place = Place(file=str(root), key="--run-dir")
+        raise UsageError(Problem(place=place, rule="run-directory", what=what, mend=mend))
+
+
 def slurm_would_take(run: Path, name: str, ready: Prepared) -> str:
     """What Slurm says of the job without taking it.
 
@@ -78,10 +89,11 @@ def slurm_would_take(run: Path, name: str, ready: Prepared) -> str:
 def _slurm_job(book: RunBook, ready: Prepared) -> SlurmJob:
     run = book.run
     refuse_changed(ready.rendered, run)
-    slurm_would_take(run.root, run.root.name, ready)
-    command = submit_command(run.root.name, run.root)
+    name = job_name(run.root.name)
+    slurm_would_take(run.root, name, ready)
+    command = submit_command(name, run.root)
     # Before sbatch is called, so that whoever comes after a crash knows what to look for.
-    submission = Submission(kind="slurm", id=None, name=run.root.name, command=command)
+    submission = Submission(kind="slurm", id=None, name=name, command=command)
     book.note(outcome="running", submission=submission)
     printed = ran(command, cwd=run.root, env=submit_environment(ready.launch.profile)).split()
     number = printed[-1].partition(";")[0] if printed else ""
