@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from openrecipes.catalog.gpus import all_gpus
-from openrecipes.figures.window import rule_of
+from openrecipes.figures.comparability import Comparable, comparable
 from openrecipes.problems import Problem, ProblemsError, errors_in
 from openrecipes.recipe.library import Library
 from openrecipes.recipe.model import Author, Recipe, Status
@@ -24,25 +24,6 @@ class Entry:
     name: str
     file: str
     recipe: Recipe
-
-
-@dataclass(frozen=True, kw_only=True, slots=True, order=True)
-class Comparable:
-    """What two results must share to stand on one board.
-
-    `rows` is rows_sha256, or the rows' name where the hash is not known. `weights` is `random` or empty: what a
-    router does depends on them.
-    """
-
-    model: str
-    gpu: str
-    row_tokens: int
-    global_batch: int
-    precision: str
-    rows: str
-    rule: str
-    timer: str
-    weights: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -107,6 +88,7 @@ class Board:
                 "rows_name": self.rows_name,
                 "rows_sha256": None if key.rows == self.rows_name else key.rows,
                 "weights": key.weights or None,
+                "routing": key.routing,
             },
             "rule": key.rule,
             "timer": key.timer,
@@ -160,23 +142,6 @@ def ranking(entries: Iterable[Entry], *, model: str | None = None, gpu: str | No
             unranked.append(Unranked(recipe=name, model=of.model, gpu=of.gpu.type, reason=reason))
     boards = [_board(key, groups[key]) for key in groups]
     return Ranking(boards=tuple(sorted(boards, key=_place_of_board)), unranked=tuple(unranked))
-
-
-def comparable(recipe: Recipe) -> Comparable:
-    """The key that decides which board a result belongs to."""
-    workload, result = recipe.workload, recipe.result
-    return Comparable(
-        model=recipe.model,
-        gpu=recipe.gpu.type,
-        row_tokens=workload.row_tokens,
-        global_batch=workload.global_batch,
-        precision=workload.precision,
-        rows=workload.dataset.rows_sha256 or workload.dataset.build.name,
-        # Published results name no rule; their window says which one it was.
-        rule=result.rule or rule_of(result.window, result.steps_per_run),
-        timer=result.timer or "step_time",
-        weights=result.weights or "",
-    )
 
 
 def why_not_ranked(recipe: Recipe) -> str | None:
