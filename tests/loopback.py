@@ -111,7 +111,8 @@ class Site:
         }
         if target == "ssh":
             hosts = [f"n{i}" for i in range(1, NODES + 1)]
-            said["ssh"] = {"hosts": hosts, "config": str(self.cluster.folder / "ssh" / "config")}
+            config = str(self.cluster.folder / "ssh" / "config")
+            said["ssh"] = {"hosts": hosts, "config": config, "folder": "/tmp/ray"}
         path = self.folder / f"{target}.yaml"
         path.write_text(yaml.safe_dump({**said, **more}))
         return path

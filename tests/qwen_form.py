@@ -3,6 +3,7 @@
 import base64
 import json
 from importlib import resources
+from itertools import pairwise
 from pathlib import Path
 
 from openrecipes.rows.embedded_tokenizer import EmbeddedTokenizer
@@ -76,10 +77,16 @@ def _letters() -> dict[int, str]:
 
 
 def _split(token: bytes, ranks: dict[bytes, int]) -> tuple[bytes, bytes] | None:
-    """The two tokens that merge last into a token, or None for a single byte."""
+    """The two tokens that merge last into a token; None for a byte, and for a token that no merges lead to.
+
+    Some tokens have a part of higher rank than their own, so the merges of all ranks are tried.
+    """
     parts = [bytes([byte]) for byte in token]
     while len(parts) > 2:
-        best = min(range(len(parts) - 1), key=lambda i: ranks.get(parts[i] + parts[i + 1], 1 << 40))
+        merged = [ranks.get(one + other, 1 << 40) for one, other in pairwise(parts)]
+        best = min(range(len(merged)), key=merged.__getitem__)
+        if merged[best] == 1 << 40:
+            return None
         parts[best : best + 2] = [parts[best] + parts[best + 1]]
     return (parts[0], parts[1]) if len(parts) == 2 else None
 
@@ -115,6 +122,8 @@ def write_tokenizer(folder: Path, *, count: int = 3_000, template: str | None = 
         "decoder": {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False},
         "model": {
             "type": "BPE",
+            # As tiktoken: a word that is in the vocabulary is one token, also where no merges lead to it.
+            "ignore_merges": True,
             "vocab": {spelt(token): rank for token, rank in ranks.items()},
             "merges": [[spelt(pair[0]), spelt(pair[1])] for pair in splits if pair is not None],
         },

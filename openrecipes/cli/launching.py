@@ -20,6 +20,7 @@ from openrecipes.runs.directory import (
     open_run_directory,
     run_name,
 )
+from openrecipes.runs.json_files import sha256_of
 from openrecipes.runs.record import RowsUsed, utc_now
 from openrecipes.targets.follow import follow
 from openrecipes.targets.job import Job
@@ -78,6 +79,7 @@ def begun(asked: Asked, ready: Prepared) -> RunBook:
     Raises: ProblemsError or UsageError where it is too costly, or where its rows or its directory cannot be had.
     """
     ask_cost(asked.recipe, agreed=asked.agrees_to_cost)
+    _refuse_other_image(asked.profile)
     refuse_directory(ready.target.name, asked.run_dir or Path(asked.profile.paths.runs or RUNS))
     rows = _rows_before(asked, ready)
     book = open_book(_directory(asked), ready, asked.recipe, asked.settings)
@@ -188,6 +190,20 @@ def _refusals_here(launch: Launch) -> Iterator[Problem]:
                 what=f"{secret.variable} is not set here",
                 mend=f"export {secret.variable} before the launch, or name a file",
             )
+
+
+def _refuse_other_image(profile: Profile) -> None:
+    """Nothing, if the image file is the one that the profile means, or is not seen from here."""
+    container = profile.container
+    if container is None or container.image_sha256 is None or not Path(container.image).is_file():
+        return
+    output.say(f"reading {container.image}")
+    found = sha256_of(Path(container.image))
+    if found != container.image_sha256:
+        place = Place(file=profile.title, key="container.image_sha256")
+        what = f"{container.image_sha256}, but {container.image} is {found}"
+        mend = "put the right image there, or write its hash into the profile"
+        raise ProblemsError(Problem(place=place, rule="container-image", what=what, mend=mend))
 
 
 def _rows_file(asked: Asked) -> Path | None:

@@ -34,7 +34,7 @@ class Container(Block):
         description="An image file that every node sees (.sqsh, .sif), or NAME@sha256:DIGEST. A tag can move."
     )
     image_sha256: ImageDigest | None = Field(
-        default=None, description="sha256 of the image file, compared before a launch; null where it has a digest."
+        default=None, description="sha256 of an image file, compared before a launch; null where it has a digest."
     )
     mounts: tuple[Mount, ...] = Field(default=(), description="What the container sees of the host.")
 

@@ -64,6 +64,9 @@ def _container(profile: Profile) -> _Found:
             what,
             "add the digest: NAME@sha256:DIGEST, or name an image file",
         )
+    if container.is_file and container.image_sha256 is None:
+        what = f"nothing says which bytes {container.image} holds"
+        yield ("container", "image_sha256"), "profile-digest", what, f"write what sha256sum {container.image} prints"
     for index, mount in enumerate(container.mounts):
         for path in {mount.source, mount.inside}:
             if set(path) & set(":,"):

@@ -1,7 +1,6 @@
 """A Slurm cluster as a target: one script for sbatch that starts the node script on every node of the job."""
 
 import math
-import shlex
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -102,4 +101,9 @@ def _pyxis(launch: Launch) -> dict[str, Any] | None:
     mounts = "".join(f",{mount}" for mount in values["mounts"])
     # A variable that the image has too keeps the image's value, unless it is named.
     names = ("OPENRECIPES_RUN_DIR", *values["variables"])
-    return {"image": values["image"], "mounts": ShellText(shlex.quote(mounts)), "variables": ",".join(names)}
+    return {"image": values["image"], "mounts": ShellText(_in_quotes(mounts)), "variables": ShellText(",".join(names))}
+
+
+def _in_quotes(text: str) -> str:
+    """One shell word in quotes, also where shlex would leave them out."""
+    return "'" + text.replace("'", "'\\''") + "'"

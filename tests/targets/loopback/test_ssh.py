@@ -31,7 +31,7 @@ def test_four_hosts_train_and_everything_comes_back(site: Site) -> None:
     files = [path for path in run.root.rglob("*") if path.is_file() and path.name != "seen.json"]
     assert [path for path in files if SECRET.encode() in path.read_bytes()] == []
     assert site.cluster.processes("ray", "node.sh", "remote.sh", "train_async") == []
-    assert list(Path("/tmp").glob("openrecipes-*-[0-9]")) == []
+    assert list((site.cluster.folder / "ray").glob("*/openrecipes-*")) == []
 
 
 @pytest.mark.tool("module:ray")
@@ -52,7 +52,7 @@ def test_a_host_that_dies_ends_the_run_on_the_others(site: Site) -> None:
 def ssh_site(site: Site, **more: object) -> Path:
     """A profile of one host whose python plays the smoke trainer."""
     config = str(site.cluster.folder / "ssh" / "config")
-    return site.profile("ssh", ssh={"hosts": ["n3"], "config": config, **more})
+    return site.profile("ssh", ssh={"hosts": ["n3"], "config": config, "folder": "/tmp/ray", **more})
 
 
 def test_the_trainers_own_exit_status_comes_back(site: Site) -> None:
