@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml
 from varied_recipes import published, smoke
+from verified_evidence import RECOMPUTABLE
 
 from openrecipes.catalog.models import model
 from openrecipes.problems import ProblemsError
@@ -59,7 +60,11 @@ UNMEASURED: Mapping[str, Any] = {
 
 def good() -> str:
     """The first published recipe with its own warnings mended."""
-    changes = {"patches": ["NVIDIA/Megatron-LM pull request 3575"], "arguments": {"moe_permute_fusion": True}}
+    changes = {
+        "patches": ["NVIDIA/Megatron-LM pull request 3575"],
+        "arguments": {"moe_permute_fusion": True},
+        **RECOMPUTABLE,
+    }
     return text_with(HEADER.format(path=FILE) + block_text(plain(published())), changes)
 
 

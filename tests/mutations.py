@@ -262,6 +262,7 @@ MUTATIONS.add(
 )
 MUTATIONS.add("status-verified", "status", fields({"correctness.configuration": None}))
 MUTATIONS.add("status-verified", "status", fields({"correctness": None}), name="no evidence")
+MUTATIONS.add("status-worth", "status", fields({"correctness.convergence.reference_log_sha256": None}))
 MUTATIONS.add("evidence-result", "correctness.result", fields({"correctness.convergence.result": "fail"}))
 MUTATIONS.add(
     "evidence-convergence",

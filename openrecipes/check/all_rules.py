@@ -49,6 +49,7 @@ ALL_RULES: Final[tuple[Rule, ...]] = (
     evidence.verified,
     evidence.evidence_result,
     evidence.convergence,
+    evidence.worth,
     words.label,
     words.degrees,
     words.rows,

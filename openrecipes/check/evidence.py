@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from openrecipes.check.rule import Finding, Section, rule
 from openrecipes.check.subject import Subject
+from openrecipes.verdict.badge import BADGES, verdict
 
 _FIGURES = ("tokens_per_s_per_gpu", "usd_per_million_tokens", "step_time_cv_percent", "mfu", "gpu_hours", "measured")
 _NEEDED = ("tokens_per_s_per_gpu", "step_time_cv_percent", "measured", "window_tokens", "runs")
@@ -98,3 +99,23 @@ def convergence(subject: Subject) -> Iterator[Finding]:
             what=f"{found.pointwise_failures}, but only {found.steps} steps were compared",
             mend="write the number of steps that failed",
         )
+
+
+@rule("status-worth", Section.EVIDENCE, "status claims no more than the evidence earns by computation.", "warning")
+def worth(subject: Subject) -> Iterator[Finding]:
+    """A claim that the evidence here does not prove, though no part of it is missing or wrong."""
+    recipe = subject.recipe
+    if any(any(other.problems(subject)) for other in (measured, smoke, verified, evidence_result, convergence)):
+        return
+    found = verdict(recipe)
+    if BADGES.index(recipe.status) > found.worth:
+        short = [reason.removeprefix("not verified: ") for reason in found.why if not reason.startswith("scored: ")]
+        yield Finding(
+            key="status",
+            what=f"{recipe.status}, but the evidence earns {found.badge}: {short[0]}{_more(len(short) - 1)}",
+            mend=f"`openrecipes show` lists all reasons; add the evidence, or set status to {found.badge}",
+        )
+
+
+def _more(count: int) -> str:
+    return f", and {count} more" if count else ""

@@ -16,10 +16,11 @@ then ends with status 1. A warning means that the recipe misleads or cannot be r
 --strict` counts it as an error. All problems of all files come in one run, in file and line order. A rule that
 needs a field which could not be read stays silent; the others still speak.
 
-The three published recipes carry six warnings, which are findings about the recipes and not about the tool:
+The three published recipes carry nine warnings, which are findings about the recipes and not about the tool:
 `patches` is empty beside a backported fix (`words-patches`, all three), one claims a permute fusion that no flag in
-`run` shows (`words-permute-fusion`), and two count GPU-hours from scheduler admission where the third counts from
-job start (`words-gpu-hours`), so that their GPU-hours do not compare.
+`run` shows (`words-permute-fusion`), two count GPU-hours from scheduler admission where the third counts from
+job start (`words-gpu-hours`), so that their GPU-hours do not compare, and all three claim to be verified by evidence
+that names neither its reference nor its logs, so that nobody can compute it again (`status-worth`).
 """
 
 

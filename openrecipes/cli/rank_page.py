@@ -58,7 +58,7 @@ def _cells(row: Row) -> Iterator[Text]:
     yield Text("-" if row.usd_per_million_tokens is None else f"${row.usd_per_million_tokens:,.2f}")
     yield Text(f"{row.gpus:,}")
     yield Text.assemble(row.layout, (f"\n{row.highlights}" if row.highlights else "", "dim"))
-    yield Text(str(row.measured or "-"))
+    yield Text.assemble(str(row.measured or "-"), (f"\n{row.badge}", "green" if row.badge == "verified" else "dim"))
     yield Text(row.author.name)
 
 

@@ -12,6 +12,7 @@ from openrecipes.cli import output
 from openrecipes.cli.names import recipe_named
 from openrecipes.recipe.model import Recipe
 from openrecipes.recipe.write import json_ready, plain
+from openrecipes.verdict.badge import verdict
 
 app = typer.Typer(add_completion=False)
 
@@ -39,7 +40,7 @@ def _page(recipe: Recipe) -> Group:
 
 
 def _lines(recipe: Recipe) -> list[tuple[str, str]]:
-    result, gpu, data = recipe.result, recipe.gpu, recipe.workload.dataset
+    result, gpu, data, found = recipe.result, recipe.gpu, recipe.workload.dataset, verdict(recipe)
     lines = [
         ("author", recipe.author.name + (f"  {recipe.author.url}" if recipe.author.url else "")),
         ("GPUs", f"{gpu.count} x {gpu.type}, {gpu.per_node} per node" + (f" ({gpu.instance})" if gpu.instance else "")),
@@ -57,6 +58,8 @@ def _lines(recipe: Recipe) -> list[tuple[str, str]]:
         ("measured", str(result.measured or "unmeasured")),
         ("rows", f"{data.build.name}, rows_sha256 {data.rows_sha256 or 'unknown'}"),
         ("correctness", (recipe.correctness.summary if recipe.correctness else None) or "no evidence"),
+        ("badge", found.badge + ("" if found.badge == recipe.status else f" (the author claims {recipe.status})")),
+        *(("", reason) for reason in found.why),
     ]
     stack = [(f"stack: {name}", str(value)) for name, value in recipe.stack if value is not None]
     env = [(f"env: {name}", value) for name, value in recipe.env.items()]

@@ -15,6 +15,8 @@ from openrecipes.recipe.library import Library
 from openrecipes.recipe.model import Author, Recipe, Status
 from openrecipes.recipe.read import read_recipe
 from openrecipes.recipe.write import plain
+from openrecipes.verdict.badge import Badge, verdict
+from openrecipes.verdict.strength import Evidence, evidence
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -28,7 +30,10 @@ class Entry:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Row:
-    """One ranked recipe. Equal rates share a rank."""
+    """One ranked recipe. Equal rates share a rank, the better proven first.
+
+    `status` is the author's claim; `badge` is what the evidence earns, for the reasons `why`.
+    """
 
     rank: int
     recipe: str
@@ -44,6 +49,8 @@ class Row:
     author: Author
     status: Status
     runs: int | None
+    badge: Badge
+    why: tuple[str, ...]
 
     def document(self) -> dict[str, Any]:
         """The row as `--json` prints it."""
@@ -62,6 +69,8 @@ class Row:
             "author": plain(self.author),
             "status": self.status,
             "runs": self.runs,
+            "badge": self.badge,
+            "why": list(self.why),
         }
 
 
@@ -176,8 +185,21 @@ def _board(key: Comparable, entries: list[Entry]) -> Board:
         key=key,
         rows_kind=workload.rows,
         rows_name=workload.dataset.build.name,
-        rows=tuple(_rows(sorted(entries, key=lambda entry: (-_rate(entry), entry.name)))),
+        rows=tuple(_rows(_in_order(entries))),
     )
+
+
+def _in_order(entries: list[Entry]) -> list[Entry]:
+    """The fastest first; of equally fast ones the better proven, then by name."""
+    by_name = sorted(entries, key=lambda entry: entry.name)
+    proven = sorted(by_name, key=_strength, reverse=True)
+    return sorted(proven, key=lambda entry: -_rate(entry))
+
+
+def _strength(entry: Entry) -> Evidence:
+    found = evidence(entry.recipe.result, verdict(entry.recipe).badge)
+    assert found is not None, "an entry without a figure is not ranked"
+    return found
 
 
 def _rate(entry: Entry) -> float:
@@ -190,6 +212,7 @@ def _rows(entries: list[Entry]) -> Iterator[Row]:
     rates = [_rate(entry) for entry in entries]
     for entry in entries:
         recipe, result = entry.recipe, entry.recipe.result
+        earned = verdict(recipe)
         yield Row(
             rank=rates.index(_rate(entry)) + 1,
             recipe=entry.name,
@@ -205,4 +228,6 @@ def _rows(entries: list[Entry]) -> Iterator[Row]:
             author=recipe.author,
             status=recipe.status,
             runs=result.runs,
+            badge=earned.badge,
+            why=earned.why,
         )

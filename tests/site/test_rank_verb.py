@@ -33,11 +33,11 @@ qwen35-tulu3-fixed8192-v1 (7a837641dcde) · skip-quarter/1
    Tokens/s  $ / 1M
 #   per GPU  tokens  GPUs  Layout                            Measured    Author
 1     545.3   $4.03   128  TP2 PP4 EP32 DP16                 2026-10-11  ATTUNE
-                           max 8,192 tokens/GPU, no offload
+                           max 8,192 tokens/GPU, no offload  measured
 2     506.7   $4.34   128  TP1 PP4 EP32 DP32                 2026-10-13  ATTUNE
-                           max 8,192 tokens/GPU, no offload
+                           max 8,192 tokens/GPU, no offload  measured
 3     469.2   $4.68   128  TP2 PP2 EP64 DP32                 2026-10-13  ATTUNE
-                           max 8,192 tokens/GPU, no offload
+                           max 8,192 tokens/GPU, no offload  measured
 
 Qwen3.5-397B-A17B on other GPUs
 H100  128 GPUs    313.3 tokens/s/GPU  $6.10 / 1M tokens  recipe not published

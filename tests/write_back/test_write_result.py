@@ -11,7 +11,7 @@ from openrecipes.recipe.model import Recipe, Status
 from openrecipes.recipe.read import LocatedRecipe, parse_recipe, read_recipe
 from openrecipes.recipe.result import Result
 from openrecipes.recipe.write import plain
-from openrecipes.write_back.evidence import evidence
+from openrecipes.verdict.strength import evidence
 from openrecipes.write_back.write_result import text_with_result, write_block, write_result
 
 SHIPPED = Path(__file__).parent.parent.parent / "recipes/qwen3.5-397b-a17b/h200/attune-tp2-pp4-ep32.yaml"

@@ -1,0 +1,1 @@
+"""What a recipe's claim is worth by its own evidence."""
