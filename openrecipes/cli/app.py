@@ -1,5 +1,7 @@
 """The console script: finds the verb, runs it, and turns what it raises into an exit status."""
 
+import atexit
+import gc
 import importlib
 import json
 import sys
@@ -25,6 +27,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "run": ("run", "Run a recipe: check, rows, render, launch, follow, score, write back."),
     "steps": ("steps", "Read per-step records from raw logs."),
     "score": ("score", "Score the steady window of a run."),
+    "compare": ("compare", "Compare two recipes or runs: ratio, verdict, what could explain it."),
     "watch": ("watch", "Watch a run as it goes: step, score so far, first sign of trouble."),
     "diagnose": ("diagnose", "Find the first cause of a failed run."),
     "correctness": ("correctness", "Check that a fast run computes the right thing."),
@@ -49,7 +52,10 @@ class _LazyVerbs(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         self.commands = {name: TyperCommand(name) for name in VERBS}  # for "Did you mean"
         name, command, rest = super().resolve_command(ctx, args)
-        return name, (verb(name) if command is not None and name else command), rest
+        found = verb(name) if command is not None and name else command
+        gc.freeze()
+        gc.enable()
+        return name, found, rest
 
 
 def verb(name: str) -> Any:
@@ -82,6 +88,9 @@ def _root(
 
 def main() -> None:
     """Run the console script; ends the process."""
+    # What is imported stays to the end: the collector need not look at it as it grows, nor once more at exit.
+    gc.disable()
+    atexit.register(gc.freeze)
     debug = "--debug" in sys.argv[1:]
     if debug:
         # It may stand anywhere; the verbs need not know it.

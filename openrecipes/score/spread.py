@@ -58,17 +58,43 @@ def mean_interval(times_s: Sequence[float]) -> tuple[float, float] | None:
     blocks covers the mean in 86 % of 10-step windows of independent normal times; this covers it in 96 %.
     Source: Kuensch 1989 (blocks), Newey and West 1987 (weights).
     """
+    found = mean_error(times_s)
+    if found is None:
+        return None
+    middle, half = throughput.mean(times_s), student_t_quantile(CONFIDENCE, found.degrees) * found.error_s
+    return (middle - half, middle + half) if half < middle else None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MeanError:
+    """Standard error of a mean step time in seconds, and the degrees of freedom behind it."""
+
+    error_s: float
+    degrees: int
+
+
+def mean_error(times_s: Sequence[float]) -> MeanError | None:
+    """The standard error that `block-t/1` gives the mean; None under 4 steps."""
     n = len(times_s)
     if n < FEWEST_FOR_INTERVAL:
         return None
-    block = round(n ** (1 / 3))
+    block = _block(n)
     middle = throughput.mean(times_s)
     away = [time - middle for time in times_s]
     variance = fsum((1 if lag == 0 else 2 * (1 - lag / block)) * _autocovariance(away, lag) for lag in range(block)) / (
         n - 1
     )
-    half = student_t_quantile(CONFIDENCE, n // block - 1) * sqrt(max(variance, 0.0))
-    return (middle - half, middle + half) if half < middle else None
+    return MeanError(error_s=sqrt(max(variance, 0.0)), degrees=block_degrees(n))
+
+
+def block_degrees(steps: int) -> int:
+    """Degrees of freedom of `block-t/1` for a window of 4 steps or more: whole blocks, less one."""
+    return steps // _block(steps) - 1
+
+
+def _block(steps: int) -> int:
+    block: int = round(steps ** (1 / 3))
+    return block
 
 
 def drift(times_s: Sequence[float]) -> Drift | None:

@@ -1,0 +1,72 @@
+"""What the words of `compare` and `run --against` name: a recipe as published, or a run."""
+
+from pathlib import Path
+
+from openrecipes.cli.names import library, recipe_named
+from openrecipes.compare.comparison import Comparison, compare
+from openrecipes.compare.side import Side, published_side, run_side
+from openrecipes.problems import Place, Problem, UsageError
+from openrecipes.recipe.read import LocatedRecipe
+
+PUBLISHED = "published"
+
+
+def compared(base: str, candidate: str, of: tuple[str, ...]) -> Comparison:
+    """Two results by their names; `of` names the recipes of bare logs, which else are runs of the recipe beside them.
+
+    Raises: UsageError for a name that means nothing; ProblemsError for a recipe that is unsound.
+    """
+    if len(of) > 2:
+        what, mend = f"{len(of)} recipes for two results", "give --recipe once, or once for each log"
+        raise UsageError(Problem(place=Place(key="--recipe"), rule="compare-usage", what=what, mend=mend))
+    recipes = [None if _is_run(name) else recipe_named(name) for name in (base, candidate)]
+    beside = next((found.recipe for found in recipes if found), None)
+    known = tuple(recipe_named(name).recipe for name in of) or (beside,)
+    one, other = (
+        _recipe_side(found) if found else run_side(name, known[min(index, len(known) - 1)])
+        for index, (name, found) in enumerate(zip((base, candidate), recipes, strict=True))
+    )
+    return compare(one, other)
+
+
+def against(name: str, own: LocatedRecipe, run: Path) -> Comparison:
+    """A run that has ended against `published` (its own recipe's figures), another recipe, or another run.
+
+    Raises: as compared.
+    """
+    return compare(base_of(name, own), run_side(str(run)))
+
+
+def base_of(name: str, own: LocatedRecipe) -> Side:
+    """What `--against NAME` means. Raises: UsageError if it means nothing."""
+    if name == PUBLISHED:
+        return _recipe_side(own)
+    return run_side(name, own.recipe) if _is_run(name) else _recipe_side(recipe_named(name))
+
+
+def refuse_unknown(name: str) -> None:
+    """Raises UsageError now for an `--against` that would mean nothing after the run."""
+    if name != PUBLISHED and not _is_run(name):
+        recipe_named(name)
+
+
+def _recipe_side(located: LocatedRecipe) -> Side:
+    return published_side(located.recipe, library().short_name(Path(located.file)))
+
+
+def _is_run(name: str) -> bool:
+    """Whether a name is a run's: a folder, or a file that is no recipe."""
+    path = Path(name)
+    if name == "-":
+        raise UsageError(
+            Problem(
+                place=Place(file="-"),
+                rule="log-is-a-file",
+                what="a comparison needs the log's hash, and standard input cannot be read twice",
+                mend="save the log to a file and name that",
+            )
+        )
+    try:
+        return path.is_dir() or (path.is_file() and path.suffix not in (".yaml", ".yml"))
+    except (OSError, ValueError):
+        return False

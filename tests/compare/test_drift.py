@@ -1,0 +1,55 @@
+import pytest
+from varied_recipes import published
+
+from openrecipes.compare.drift import drift, stated_stack
+from openrecipes.recipe.model import Stack
+
+JUDGED = [
+    ("pytorch", "2.11.0 (CUDA 12.9 build)", "2.11.0 (CUDA 12.9 build)", "same"),
+    ("pytorch", "2.11.0 (CUDA 12.9 build)", "2.11.0+cu129", "tolerated"),
+    ("pytorch", "2.11.0 (CUDA 12.9 build)", "2.11.0 (CUDA 13.0 build)", "different"),
+    ("pytorch", "2.11.0 (CUDA 12.9 build)", "2.10.0 (CUDA 12.9 build)", "different"),
+    ("pytorch", "2.11.0", "2.11.0rc1", "different"),
+    ("nccl", "2.28.9 (CUDA 12.9 build; printed by the measured run)", "2.28.9", "tolerated"),
+    ("nccl", "2.28.9", "2.28.8", "different"),
+    ("cuda", "12.9", "12.9.86", "same"),
+    ("cuda", "12.9", "13.0", "different"),
+    ("python", "3.12", "3.12.11", "same"),
+    ("python", "3.12.3", "3.12.11", "tolerated"),
+    ("python", "3.12", "3.11.7", "different"),
+    ("driver", "570.86.15", "570.86.15", "same"),
+    ("driver", "570.86.15", "570.133.20", "tolerated"),
+    ("driver", "570.86.15", "580.65.06", "different"),
+    ("framework", "slime 0.3.0: THUDM/slime a897e1f4", "slime: commit a897e1f", "tolerated"),
+    ("framework", "slime 0.3.0: THUDM/slime a897e1f4", "slime: commit b897e1f4", "different"),
+    ("framework", "slime: commit a897e1f4", "slime: commit a897e1f4 with local changes", "different"),
+    ("framework", "slime: commit a897e1f4", "slime 0.3.0", "unknown"),
+    ("megatron_lm", "commit 1dcf0daf, with slime's patch", "commit 1dcf0daf with local changes", "tolerated"),
+    ("transformer_engine", "2.10.0", "2.10.0+769ed778", "tolerated"),
+    ("deepep", "1.2.1", None, "unknown"),
+    ("deepep", None, "1.2.1", "unknown"),
+    ("network", "8 GPUs per node, EFA, 3.2 Tb/s RDMA per node", "8 GPUs per node, EFA, 3200 Gb/s RDMA", "tolerated"),
+    ("network", "8 GPUs per node, EFA, 3.2 Tb/s RDMA per node", "8 GPUs per node, InfiniBand, 3.2 Tb/s", "different"),
+    ("network", "fast", "faster", "unknown"),
+]
+
+
+@pytest.mark.parametrize(("name", "stated", "found", "status"), JUDGED)
+def test_a_field_is_judged_by_what_its_values_say(name: str, stated: str, found: str, status: str) -> None:
+    (one,) = drift({name: stated}, {name: found})
+    assert (one.field, one.status) == (name, status)
+    assert one.why or status == "same"
+
+
+def test_a_field_that_neither_side_has_is_left_out() -> None:
+    assert drift({"deepep": None}, {"deepep": None}) == ()
+
+
+def test_a_stack_does_not_drift_from_itself_and_fields_come_in_the_recipes_order() -> None:
+    stack = stated_stack(published().stack)
+    found = drift(stack, stack)
+    assert {one.status for one in found} == {"same"}
+    names = [one.field for one in found]
+    assert names == [name for name in Stack.model_fields if name in names]
+    assert "source" not in names
+    assert len(names) == 9
