@@ -1,7 +1,8 @@
 """Programs that stand in for a trainer's: `python3` as a launch calls it, `ray`, and a trainer that plays a part.
 
-PLAY in the recipe's environment says which: `steps` (the default), `hang`, `deaf` to TERM, `orphan` (leaves one).
-STEPS, STATUS and STEP_S say how many steps, the exit status, and how long a step takes.
+PLAY in the recipe's environment says which: `steps` (the default), `hang`, `deaf` to TERM, `orphan` (leaves one),
+`raise` (prints a traceback, then its steps), `stall` (never ends after them), `raise-stall` (both).
+STEPS, STATUS and STEP_S say how many steps, the exit status, and how long a step takes; SAYS what is raised.
 """
 
 import sys
@@ -21,6 +22,9 @@ if play in ("orphan", "deaf"):
     subprocess.Popen([sys.executable, "-c", deaf], start_new_session=True)
 if play in ("hang", "deaf"):
     time.sleep(600)
+if play.startswith("raise"):
+    print("Traceback (most recent call last):\\n  File 'train.py', line 1, in <module>")
+    print(os.environ.get("SAYS", "ValueError: made up"), flush=True)
 step_s = float(os.environ.get("STEP_S", "0.002"))
 for n in range(int(os.environ.get("STEPS", "14"))):
     time.sleep(step_s)
@@ -30,6 +34,8 @@ for n in range(int(os.environ.get("STEPS", "14"))):
     print(f"{stamp} model.py:9 - step {n}: {step}")
     print(f"{stamp} train_metric_utils.py:50 - perf {n}: {perf}", flush=True)
 print("to stderr", file=sys.stderr)
+if play.endswith("stall"):
+    time.sleep(600)
 sys.exit(int(os.environ.get("STATUS", "0")))
 """
 

@@ -25,7 +25,7 @@ from openrecipes.runs.record import RowsUsed, utc_now
 from openrecipes.targets.follow import follow
 from openrecipes.targets.job import Job
 from openrecipes.targets.profile import Profile
-from openrecipes.targets.rendering import Prepared, prepared, target_named
+from openrecipes.targets.rendering import Prepared, prepared, target_of
 from openrecipes.targets.run_book import RunBook, open_book
 from openrecipes.targets.starting import found_again, refuse_directory, started
 from openrecipes.targets.stop import stop, stop_request
@@ -54,8 +54,7 @@ def ready_to_launch(asked: Asked) -> Prepared:
 
     Raises: ProblemsError, and makes nothing, if the recipe is unsound or cannot run there.
     """
-    target = target_named(asked.target or asked.profile.target)
-    _refuse_another_place(target.name, asked.profile)
+    target = target_of(asked.target, asked.profile)
     problems = check_recipe(asked.recipe)
     if errors_in(problems):
         raise ProblemsError(*problems)
@@ -169,15 +168,6 @@ def usd_per_hour(recipe: LocatedRecipe) -> float | None:
     return price.usd_per_gpu_hour * gpu.count if price else None
 
 
-def _refuse_another_place(target: str, profile: Profile) -> None:
-    """Only what the profile describes can be launched there."""
-    if profile.target == target:
-        return
-    what = f"{target}, but {profile.title} describes a place of the kind {profile.target}"
-    mend = f"leave --target out, or name a profile of {target} with --cluster"
-    raise UsageError(Problem(place=Place(key="--target"), rule="target-profile", what=what, mend=mend))
-
-
 def _refusals_here(launch: Launch) -> Iterator[Problem]:
     """What this machine lacks, where it is the target, and secrets that are to come from its environment."""
     if launch.profile.target == "local":
@@ -231,6 +221,8 @@ def _rows_before(asked: Asked, ready: Prepared) -> RowsUsed | None:
 def _directory(asked: Asked) -> RunDirectory:
     if asked.run_dir is not None:
         return named_run_directory(asked.run_dir)
-    recipe, folder = asked.recipe.recipe, asked.profile.paths.runs
+    recipe, profile = asked.recipe.recipe, asked.profile
+    # Of Kubernetes that folder lies on the pods' volume; what the run leaves there is brought here.
+    folder = None if profile.target == "kubernetes" else profile.paths.runs
     name = run_name(recipe.model, recipe.gpu.type, Path(asked.recipe.file).stem, utc_now())
     return new_run_directory(Path(folder) if folder else RUNS, name)

@@ -17,7 +17,7 @@ from openrecipes.render.model_arguments import notes
 from openrecipes.render.overrides import overridden
 from openrecipes.targets.profile import THIS_MACHINE
 from openrecipes.targets.read_profile import read_profile
-from openrecipes.targets.rendering import prepared, target_named
+from openrecipes.targets.rendering import prepared, target_of
 
 app = typer.Typer(add_completion=False)
 
@@ -57,7 +57,7 @@ def render(
         profile = read_profile(cluster) if cluster else THIS_MACHINE
         ready = prepared(
             located,
-            target_named(target or profile.target),
+            target_of(target, profile),
             settings=settings or (),
             profile=profile,
             sft_data=str(sft_data.resolve()) if sft_data else None,

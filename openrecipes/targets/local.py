@@ -6,6 +6,7 @@ from typing import Final
 from openrecipes.layouts.degrees import nodes
 from openrecipes.problems import Place, Problem
 from openrecipes.targets.container_values import container_values
+from openrecipes.targets.fatal_signs import sign_files
 from openrecipes.targets.node_script import hang_values, has_gpus, missing_paths, node_files
 from openrecipes.targets.probes import shell_refusals
 from openrecipes.targets.target import Launch, Rendered, RenderedFile
@@ -52,4 +53,4 @@ class LocalTarget:
             has_gpus=has_gpus(launch),
         )
         entry = RenderedFile(path=ENTRY, text=script, executable=True)
-        return Rendered(files=(entry, *node_files(launch, grace_s=GRACE_S)), entry=ENTRY)
+        return Rendered(files=(entry, *node_files(launch, grace_s=GRACE_S), *sign_files()), entry=ENTRY)

@@ -20,7 +20,7 @@ NODE: Final = "node.sh"
 LOG_SETTINGS: Final = {"PYTHONUNBUFFERED": "1"}
 RAY_SETTINGS: Final = {"RAY_DEDUP_LOGS": "0", "RAY_COLOR_PREFIX": "0"}
 # How often the launching script looks for a new step.
-_HANG_POLL_S: Final = 5
+HANG_POLL_S: Final = 5
 _GIB: Final = 2**30
 
 
@@ -60,10 +60,11 @@ def has_preflight(launch: Launch) -> bool:
 def hang_values(hang: Hang) -> dict[str, int]:
     """The bounds of a run that hangs, as whole numbers for the shell."""
     return {
-        "poll_seconds": _HANG_POLL_S,
+        "poll_seconds": HANG_POLL_S,
         "tenths_of_medians": max(1, round(hang.medians * 10)),
         "at_least_seconds": hang.at_least_seconds,
         "first_step_seconds": hang.first_step_seconds,
+        "after_error_seconds": hang.after_error_seconds,
     }
 
 

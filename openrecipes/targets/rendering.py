@@ -42,6 +42,20 @@ def target_named(name: str) -> Target:
     raise UsageError(Problem(place=Place(key="--target"), rule="target-known", what=what, mend=mend))
 
 
+def target_of(name: str | None, profile: Profile) -> Target:
+    """The target that the caller named, or the profile's own. Raises: UsageError where the two are not the same."""
+    target = target_named(name or profile.target)
+    if target.name == profile.target:
+        return target
+    if profile.name is None:
+        what = f"{target.name}, and no cluster profile says where that is"
+        mend = "name a profile with --cluster; launch/clusters/ has examples"
+    else:
+        what = f"{target.name}, but {profile.title} describes a place of the kind {profile.target}"
+        mend = f"leave --target out, or name a profile of {target.name} with --cluster"
+    raise UsageError(Problem(place=Place(key="--target"), rule="target-profile", what=what, mend=mend))
+
+
 def prepared(
     located: LocatedRecipe,
     target: Target,

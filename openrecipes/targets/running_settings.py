@@ -37,6 +37,10 @@ class Hang(Block):
     medians: Positive = Field(default=10, description="A step so many medians late is none that is still to come.")
     at_least_seconds: Count = Field(default=300, description="But never before so long. Unit: seconds.")
     first_step_seconds: Count = Field(default=3600, description="Longest time to the first step. Unit: seconds.")
+    after_error_seconds: Count = Field(
+        default=600,
+        description="Longest time without a step after a line of the log that tells of a death. Unit: seconds.",
+    )
 
 
 class Secret(Block):

@@ -7,6 +7,7 @@ from typing import Any, Final
 from openrecipes.problems import Problem
 from openrecipes.targets.cluster_refusals import cluster_refusals
 from openrecipes.targets.container_values import container_values
+from openrecipes.targets.fatal_signs import sign_files
 from openrecipes.targets.node_script import hang_values, has_gpus, node_count, node_files
 from openrecipes.targets.slurm_site import SlurmSite
 from openrecipes.targets.target import Launch, Rendered, RenderedFile
@@ -50,7 +51,7 @@ class SlurmTarget:
             warn_seconds=_warn_seconds(launch, site),
         )
         entry = RenderedFile(path=ENTRY, text=script, executable=True)
-        return Rendered(files=(entry, *node_files(launch, grace_s=GRACE_S)), entry=ENTRY)
+        return Rendered(files=(entry, *node_files(launch, grace_s=GRACE_S), *sign_files()), entry=ENTRY)
 
 
 def sbatch_options(launch: Launch, site: SlurmSite) -> Iterator[str]:

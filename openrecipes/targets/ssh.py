@@ -6,6 +6,7 @@ from typing import Final
 from openrecipes.problems import Problem
 from openrecipes.targets.cluster_refusals import cluster_refusals, hosts_refusals
 from openrecipes.targets.container_values import container_values
+from openrecipes.targets.fatal_signs import sign_files
 from openrecipes.targets.node_script import hang_values, has_gpus, node_count, node_files
 from openrecipes.targets.ssh_site import SshSite
 from openrecipes.targets.target import Launch, Rendered, RenderedFile
@@ -60,4 +61,4 @@ class SshTarget:
             RenderedFile(path=ENTRY, text=script, executable=True),
             RenderedFile(path=REMOTE, text=remote, executable=True),
         )
-        return Rendered(files=(*files, *node_files(launch, grace_s=NODE_GRACE_S)), entry=ENTRY)
+        return Rendered(files=(*files, *node_files(launch, grace_s=NODE_GRACE_S), *sign_files()), entry=ENTRY)

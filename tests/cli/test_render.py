@@ -126,3 +126,14 @@ def test_a_folder_that_cannot_be_written_is_wrong_usage(tmp_path: Path) -> None:
     done = render(SMOKE_NAME, "--target", "local", "-o", str(tmp_path / "file"))
     assert done.returncode == 2
     assert "file-writable" in done.stderr
+
+
+def test_a_target_needs_its_own_kind_of_profile() -> None:
+    without = render(NAME, "--target", "slurm")
+    assert without.returncode == 2
+    assert "--target: slurm, and no cluster profile says where that is" in without.stderr
+    profile = str(ROOT / "launch" / "clusters" / "slurm-p5en.yaml")
+    other = render(NAME, "--target", "ssh", "--cluster", profile)
+    assert other.returncode == 2
+    assert "--target: ssh, but cluster profile slurm-p5en describes a place of the kind slurm" in other.stderr
+    assert render(NAME, "--target", "slurm", "--cluster", profile).returncode == 0

@@ -87,7 +87,7 @@ def test_the_launched_bytes_are_the_recorded_ones_and_the_recipe_is_kept_as_it_w
     run = open_run_directory(place.run_dir)
     record = run.record()
     assert done.returncode == 0, done.stderr
-    assert len(record.rendered) == 5
+    assert len(record.rendered) == 8
     assert run.changed_files(record.rendered) == ()
     recipe = place.folder / "recipes/qwen3.5-moe-mini/cpu/tests-dp2.yaml"
     assert run.recipe.read_bytes() == recipe.read_bytes()

@@ -53,7 +53,9 @@ def test_another_value_anywhere_is_another_hash():
 
 def test_a_launch_carries_the_trainer_the_capture_and_the_models_shape():
     files = {file.path: file.text for file in LocalTarget().render(launch()).files}
-    assert sorted(files) == ["capture_environment.py", "launch.sh", "model/config.json", "node.sh", "smoke_sft.py"]
+    signs = ["signs/fatal.pcre", "signs/raised.pcre", "signs/stems.txt"]
+    scripts = ["capture_environment.py", "launch.sh", "model/config.json", "node.sh"]
+    assert sorted(files) == [*scripts, *signs, "smoke_sft.py"]
     assert files["smoke_sft.py"] == shipped("launch", "smoke_sft.py").read_text()
     assert files["capture_environment.py"] == capture.source_text()
     assert json.loads(files["model/config.json"]) == hf_config(model("Qwen3.5-MoE-mini"))
