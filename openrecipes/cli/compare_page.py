@@ -16,23 +16,27 @@ _LONGEST = 60
 _SHOWN = 40
 
 
-def compare_page(found: Comparison) -> RenderableType:
+def compare_page(found: Comparison, *, verdict_last: bool = False) -> RenderableType:
     """The comparison in at most 80 columns, unless values are longer."""
     table = Table.grid(padding=(0, 2))
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
-    for name, text in _lines(found):
+    lines = list(_lines(found))
+    for name, text in (*lines[1:], lines[0]) if verdict_last else lines:
         table.add_row(Text(name), Text(printable(text)))
-    parts: list[RenderableType] = [table]
+    causes = list(_causes(found))
+    return Group(*causes, *([Text()] if causes else []), table) if verdict_last else Group(table, Text(), *causes)
+
+
+def _causes(found: Comparison) -> Iterator[RenderableType]:
     certain = [one for one in found.differences if one.status != "unknown"]
     if certain:
-        parts += [Text(), _differences(certain[:_SHOWN])]
+        yield _differences(certain[:_SHOWN])
     if len(certain) > _SHOWN:
-        parts.append(Text(f"and {len(certain) - _SHOWN} more; --json has all", style="dim"))
+        yield Text(f"and {len(certain) - _SHOWN} more; --json has all", style="dim")
     unknown = [one.name for one in found.differences if one.status == "unknown"]
     if unknown:
-        parts += [Text(), Text(printable(f"known of one side only: {', '.join(unknown)}"), style="dim")]
-    return Group(*parts)
+        yield Text(printable(f"known of one side only: {', '.join(unknown)}"), style="dim")
 
 
 def verdict_line(found: Comparison) -> str:

@@ -4,8 +4,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Group
+from rich.text import Text
 
 from openrecipes.cli import output
+from openrecipes.cli.compare_page import compare_page
+from openrecipes.cli.compare_subject import against, refuse_unknown
 from openrecipes.cli.launching import Asked
 from openrecipes.cli.names import recipe_named
 from openrecipes.cli.run_page import log_tail, run_page
@@ -36,6 +40,14 @@ def run(
     allow_shell_env: Annotated[
         bool, typer.Option("--allow-shell-env", help="Let commands in the recipe's environment run.")
     ] = False,
+    against_what: Annotated[
+        str | None,
+        typer.Option(
+            "--against",
+            metavar="published|RECIPE|RUN_DIR",
+            help="End with a verdict: reproduced, faster, slower or not comparable with that.",
+        ),
+    ] = None,
     write: Annotated[bool, typer.Option("--write", help="Write the result into the recipe's file too.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask before a costly run.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print run directory and result as one JSON document.")] = False,
@@ -45,6 +57,8 @@ def run(
     Example: openrecipes run qwen3.5-moe-mini/cpu/smoke-dp2
     """
     located = recipe_named(recipe)
+    if against_what:
+        refuse_unknown(against_what)
     ran = whole_loop(
         Asked(
             recipe=located,
@@ -68,7 +82,12 @@ def run(
     }
     if ran.record.outcome == "failed":
         output.say(f"the end of the log:\n{log_tail(ran.run)}\n")
-    output.result(document, as_json=json, text=run_page(located.recipe, ran.run, ran.record, card))
+    page = run_page(located.recipe, ran.run, ran.record, card)
+    if against_what:
+        found = against(against_what, located, ran.run.root)
+        document["against"] = found.document()
+        page = Group(page, Text(), compare_page(found, verdict_last=True))
+    output.result(document, as_json=json, text=page)
     output.problems(ran.problems)
     if not ran.is_scored or errors_in(ran.problems):
         raise typer.Exit(130 if ran.record.outcome == "interrupted" else 1)
