@@ -55,3 +55,14 @@ def size(value: float) -> str:
             return f"{value:.0f} B" if unit == "B" else f"{value:.1f} {unit}"
         value /= 1024
     raise AssertionError("unreachable")
+
+
+def correlation(value: float) -> float:
+    """A correlation as published: five decimals, or six where five of them are nines; cut, so that none becomes 1."""
+    five, six = int(value * 1e5) / 1e5, int(value * 1e6) / 1e6
+    return value if value in (1.0, -1.0) else (six if six >= 0.999999 else five)
+
+
+def loss_difference(value: float) -> float:
+    """A relative difference of losses as published: two digits, `8.4e-05`."""
+    return float(f"{value:.1e}")
