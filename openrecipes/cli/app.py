@@ -31,6 +31,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "watch": ("watch", "Watch a run as it goes: step, score so far, first sign of trouble."),
     "diagnose": ("diagnose", "Find the first cause of a failed run."),
     "correctness": ("correctness", "Check that a fast run computes the right thing."),
+    "new": ("new", "Make a new, unmeasured recipe from another one."),
     "model": ("model", "Show a model of the catalogue and its Megatron arguments."),
     "arguments": ("arguments", "Read the trainer's parser as data, or explain one of its flags."),
     "checkpoint": ("checkpoint", "Prepare or verify the Megatron checkpoint that a run starts from."),

@@ -14,8 +14,10 @@ def library() -> Library:
 
 
 def recipe_named(name: str) -> LocatedRecipe:
-    """The recipe that a path or a short name means, sound.
+    """The recipe that a path or a short name means, sound; what the current folder lacks may be a shipped one.
 
     Raises: UsageError if there is none; ProblemsError with all problems if its file is unsound.
     """
-    return read_recipe(library().find(name))
+    here, ours = library(), Library(root=shipped("recipes"))
+    is_only_ours = not here.has(name) and ours.has(name)
+    return read_recipe((ours if is_only_ours else here).find(name))

@@ -26,6 +26,10 @@ class Library:
         except ValueError:
             return str(path)
 
+    def has(self, name: str) -> bool:
+        """Whether there is a recipe of this short name."""
+        return not Path(name).is_absolute() and _is(self.root / f"{name}{SUFFIX}", Path.is_file)
+
     def find(self, name: str) -> Path:
         """The file that a path or a short name means.
 
@@ -35,7 +39,7 @@ class Library:
         if _is(direct, Path.exists) and not is_folder(direct):
             return direct
         candidate = self.root / f"{name}{SUFFIX}"
-        if not direct.is_absolute() and _is(candidate, Path.is_file):
+        if self.has(name):
             return candidate
         if is_folder(direct):
             raise unreadable(name, "is a folder, not a recipe file", "name one recipe file in it")

@@ -1,0 +1,78 @@
+"""`new RECIPE --from RECIPE --set KEY=VALUE …`."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from openrecipes.cli import output
+from openrecipes.cli.names import recipe_named
+from openrecipes.problems import Place, Problem, UsageError, printable
+from openrecipes.recipe.library import SUFFIX
+from openrecipes.recipe.write import json_ready, plain
+from openrecipes.write_back.new_recipe import NewRecipe, new_recipe, taken, write_new
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command()
+def new(
+    recipe: Annotated[str, typer.Argument(help="The file to make, or its short name below recipes/.")],
+    *,
+    source: Annotated[str, typer.Option("--from", metavar="RECIPE", help="The recipe to start from.")],
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a key; may be repeated.")
+    ] = None,
+    author: Annotated[
+        str | None, typer.Option(help="Who will measure it.", show_default="the author of --from")
+    ] = None,
+    author_url: Annotated[str | None, typer.Option(metavar="URL", help="Page of the author.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print file and recipe as one JSON document.")] = False,
+) -> None:
+    """Make a new, unmeasured recipe from another one: keys set, everything that follows from them derived again.
+
+    Example: openrecipes new qwen3-32b/h200/me-tp4 --from qwen3-32b/h200/openrecipes-tp2-pp4 --author me --set layout.tp=4
+    """
+    path = _path(recipe)
+    if os.path.lexists(path):
+        raise taken(path)
+    located = recipe_named(source)
+    named = {"author.name": (author, located.recipe.author.name), "author.url": (author_url, located.recipe.author.url)}
+    asked = [f"{key}={value}" for key, (value, old) in named.items() if value is not None and value != old]
+    made = new_recipe(located, path, (*(settings or ()), *asked))
+    write_new(made)
+    document = {
+        "file": str(path),
+        "changes": list(made.changes),
+        "derived": dict(made.origins),
+        "recipe": json_ready(plain(made.recipe)),
+        "problems": [problem.document() for problem in made.warnings],
+    }
+    output.result(document, as_json=json, text=_page(made))
+    output.problems(made.warnings)
+
+
+def _path(name: str) -> Path:
+    """The file that a path or a short name means."""
+    if not name.strip() or "\0" in name or name.endswith(os.sep):
+        what, mend = f"{printable(name) or 'an empty name'} names no file", "write recipes/MODEL/GPU/AUTHOR-LAYOUT.yaml"
+        raise UsageError(Problem(place=Place(key="RECIPE"), rule="new-name", what=what, mend=mend))
+    return Path(name) if name.endswith(SUFFIX) else Path("recipes") / f"{name}{SUFFIX}"
+
+
+def _page(made: NewRecipe) -> Table:
+    table = Table.grid(padding=(0, 2))
+    lines = {
+        "written": str(made.path),
+        "layout": made.recipe.layout.label,
+        "status": made.recipe.status,
+        **{change.partition("=")[0]: change.partition("=")[2] for change in made.changes},
+        **{key: origin for key, origin in made.origins.items() if origin.startswith(("derived", "catalogue"))},
+        "next": f"openrecipes plan {made.path}, then openrecipes run {made.path}",
+    }
+    for name, text in lines.items():
+        table.add_row(Text(name, style="bold"), Text(printable(text)))
+    return table

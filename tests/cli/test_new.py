@@ -1,0 +1,45 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SOURCE = "qwen3.5-397b-a17b/h200/attune-tp2-pp4-ep32"
+
+
+def _openrecipes(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "openrecipes", *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
+
+
+def test_a_new_recipe_is_made_where_its_short_name_says_and_can_be_checked_and_built_on(tmp_path: Path) -> None:
+    name = "qwen3.5-397b-a17b/h200/me-tp4-pp4-ep32"
+    made = _openrecipes(tmp_path, "new", name, "--from", SOURCE, "--author", "me", "--set", "layout.tp=4", "--json")
+    assert made.returncode == 0, made.stderr
+    found = json.loads(made.stdout)
+    assert found["file"] == f"recipes/{name}.yaml"
+    assert found["recipe"]["layout"]["dp"] == 8
+    assert found["derived"]["layout.dp"].startswith("derived")
+    assert _openrecipes(tmp_path, "check").returncode == 0
+    again = _openrecipes(tmp_path, "new", name, "--from", SOURCE, "--author", "me")
+    assert again.returncode == 2
+    assert "is there already" in again.stderr
+    second = "qwen3.5-397b-a17b/h200/me-tp2-pp2-ep32"
+    built = _openrecipes(tmp_path, "new", second, "--from", SOURCE, "--author", "me", "--set", "layout.pp=2")
+    assert built.returncode == 0, built.stderr
+
+
+@pytest.mark.parametrize("words", [("", "--from", SOURCE), ("a/", "--from", SOURCE), ("a/b/c", "--from", "nosuch")])
+def test_a_name_that_means_nothing_is_wrong_usage(tmp_path: Path, words: tuple[str, ...]) -> None:
+    ran = _openrecipes(tmp_path, "new", *words)
+    assert ran.returncode == 2
+    assert "mend:" in ran.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_may_not_be_made_is_an_outside_failure(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    ran = _openrecipes(tmp_path, "new", "file/x.yaml", "--from", SOURCE)
+    assert ran.returncode in (2, 3)
+    assert "Traceback" not in ran.stderr
