@@ -34,7 +34,7 @@ def new(
 ) -> None:
     """Make a new, unmeasured recipe from another one: keys set, everything that follows from them derived again.
 
-    Example: openrecipes new qwen3-32b/h200/me-tp4 --from qwen3-32b/h200/openrecipes-tp2-pp4 --author me --set layout.tp=4
+    Example: openrecipes new qwen3-32b/h200/a-tp4 --from qwen3-32b/h200/openrecipes-tp2-pp4 --author a --set layout.tp=4
     """
     path = _path(recipe)
     if os.path.lexists(path):
