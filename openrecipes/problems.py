@@ -6,7 +6,7 @@ A problem is something that the user must mend. A bug is any other exception.
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import ClassVar, Literal, TypedDict
+from typing import ClassVar, Final, Literal, TypedDict
 
 Severity = Literal["error", "warning"]
 
@@ -82,10 +82,15 @@ def errors_in(problems: Iterable[Problem]) -> tuple[Problem, ...]:
     return tuple(problem for problem in problems if problem.severity == "error")
 
 
+# One wrong letter of four; below it a guess is more often wrong than right.
+_ALIKE: Final = 0.75
+
+
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that `name` most likely meant, or None."""
-    matches = get_close_matches(name, list(known), n=1, cutoff=0.6)
-    return matches[0] if matches else None
+    """The known name that `name` most likely meant, a slip or two away; or None. Dashes in front count for nothing."""
+    bare = {item.lstrip("-"): item for item in known}
+    matches = get_close_matches(name.lstrip("-"), bare, n=1, cutoff=_ALIKE)
+    return bare[matches[0]] if matches else None
 
 
 class ProblemsError(Exception):

@@ -31,7 +31,7 @@ def gpu_known(subject: Subject) -> Iterator[Finding]:
     yield Finding(
         key="gpu.type",
         what=f"{name} is not in the catalogue of GPUs",
-        mend=f"write {guess}" if guess else f"write one of {', '.join(known)}, or add it to catalog/gpus.yaml",
+        mend=f"write {guess or 'one of ' + ', '.join(known)}, or add it to catalog/gpus.yaml",
     )
 
 
