@@ -10,7 +10,7 @@ from openrecipes.cli import output
 from openrecipes.cli.names import recipe_named
 from openrecipes.cli.rows_page import built_page, row_page, rows_progress, verified_page
 from openrecipes.problems import Place, Problem, UsageError
-from openrecipes.rows.against_recipe import against_recipe
+from openrecipes.rows.against_recipe import compared
 from openrecipes.rows.build import BuildSettings, build
 from openrecipes.rows.embedded_tokenizer import EMBEDDED
 from openrecipes.rows.named_source import named_source
@@ -85,10 +85,10 @@ def verify_rows(
     located = recipe_named(recipe) if recipe is not None else None
     verified = verify(file)
     if located is not None:
-        verified = verified.with_problems(against_recipe(file, verified, located))
+        verified = compared(file, verified, located)
     output.result(verified.document(), as_json=json, text=verified_page(verified, file))
     output.problems(verified.problems)
-    raise typer.Exit(0 if verified.ok else 1)
+    raise typer.Exit(verified.exit_status)
 
 
 @app.command("show")

@@ -50,7 +50,9 @@ def rows_progress(settings: BuildSettings) -> Iterator[Callable[[int, int], None
 def built_page(manifest: Manifest, path: Path) -> RenderableType:
     """What was built, and where it lies."""
     counts = manifest.conversations
-    skipped = ", ".join(f"{count:,} {reason}" for reason, count in counts.skipped.items())
+    skipped = "\n".join(
+        f"{count:,} {reason} (first: {counts.first_skipped[reason]})" for reason, count in counts.skipped.items()
+    )
     speed = manifest.tokens / manifest.wall_time_s if manifest.wall_time_s else 0.0
     return _table(
         ("rows", f"{manifest.rows:,} x {manifest.row_tokens:,} tokens, none of them padding"),

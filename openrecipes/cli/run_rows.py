@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from openrecipes.cli.rows_page import rows_progress
-from openrecipes.problems import Problem, ProblemsError, UsageError, errors_in
+from openrecipes.problems import Problem, ProblemsError, UsageError
 from openrecipes.recipe.read import LocatedRecipe
-from openrecipes.rows.against_recipe import against_recipe
+from openrecipes.rows.against_recipe import compared
 from openrecipes.rows.build import build
 from openrecipes.rows.named_source import named_source
 from openrecipes.rows.recipe_rows import recipe_settings
@@ -18,12 +18,11 @@ from openrecipes.shipped import shipped
 def given_rows(file: Path, recipe: LocatedRecipe) -> tuple[RowsUsed, tuple[Problem, ...]]:
     """The rows in a file, which must be what the recipe says; and warnings.
 
-    Raises: UsageError if there is no such file; ProblemsError with everything that is wrong with it.
+    Raises: UsageError if there is no such file, or no manifest beside it; ProblemsError with everything that is wrong.
     """
-    found = verify(file)
-    found = found.with_problems(against_recipe(file, found, recipe))
-    if errors_in(found.problems) or found.rows_sha256 is None:
-        raise ProblemsError(*found.problems)
+    found = compared(file, verify(file), recipe)
+    if not found.ok or found.rows_sha256 is None:
+        raise (UsageError if found.exit_status == UsageError.exit_status else ProblemsError)(*found.problems)
     used = RowsUsed(
         path=str(file.resolve()),
         rows=found.rows,

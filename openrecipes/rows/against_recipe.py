@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from openrecipes.problems import Place, Problem
 from openrecipes.recipe.read import LocatedRecipe
 from openrecipes.recipe.workload import Dataset
+from openrecipes.rows.manifest import MANIFEST_MISSING
 from openrecipes.rows.verify import Verified
 
 _KEY = "workload.dataset"
@@ -21,6 +23,22 @@ def pinned_tokenizer(dataset: Dataset) -> str | None:
     """The sha256 of the tokenizer file that the recipe names, or None if it names none."""
     match = _SHA256_IN_TEXT.search(dataset.build.tokenizer)
     return match[1] if match else None
+
+
+def compared(path: Path, found: Verified, recipe: LocatedRecipe) -> Verified:
+    """The verified rows with everything in which they differ from what the recipe says.
+
+    Rows whose hash is the recipe's need no manifest: where it is missing, that is a warning.
+    """
+    dataset = recipe.recipe.workload.dataset
+    same = (found.parquet_sha256, found.rows_sha256)
+    if any(said is not None and said in same for said in (dataset.build.parquet_sha256, dataset.rows_sha256)):
+        problems = tuple(
+            replace(problem, severity="warning") if problem.rule == MANIFEST_MISSING else problem
+            for problem in found.problems
+        )
+        found = replace(found, problems=problems)
+    return found.with_problems(against_recipe(path, found, recipe))
 
 
 def against_recipe(path: Path, found: Verified, recipe: LocatedRecipe) -> Iterator[Problem]:

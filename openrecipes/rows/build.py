@@ -16,7 +16,15 @@ from openrecipes import __version__
 from openrecipes.problems import Place, Problem, ProblemsError
 from openrecipes.rows.fingerprint import FORM, RowsHash
 from openrecipes.rows.loss_mask import RULE
-from openrecipes.rows.manifest import Manifest, SourceFile, SourceUsed, TokenizerUsed, manifest_path, manifest_text
+from openrecipes.rows.manifest import (
+    ConversationCounts,
+    Manifest,
+    SourceFile,
+    SourceUsed,
+    TokenizerUsed,
+    manifest_path,
+    manifest_text,
+)
 from openrecipes.rows.pack import Packer
 from openrecipes.rows.parquet import RowsWriter
 from openrecipes.rows.permutation import permutation
@@ -55,8 +63,8 @@ def build(
 
     `progress` is called with (rows done, rows asked). Nothing is left behind unless all rows could be made.
 
-    Raises: UsageError if `output` or its manifest exists and may not be replaced; ProblemsError if the source
-    gives fewer rows, saying how many it could give.
+    Raises: ProblemsError if `output` or its manifest exists and may not be replaced, or if the source gives fewer
+    rows, saying how many it could give and where the first of what was left out stands.
     """
     started = time.monotonic()
     tokenizer = read_tokenizer(settings.tokenizer)
@@ -90,7 +98,7 @@ class _Build:
         self._tokenizer = tokenizer
         self._packer = Packer(rows=settings.rows, row_tokens=settings.row_tokens)
         self._hash = RowsHash(settings.row_tokens)
-        self._tally = Tally(source.place)
+        self._tally = Tally()
         self._supervised = 0
         self.rows_made = 0
 
@@ -138,20 +146,29 @@ class _Build:
         """Raises: ProblemsError if the source ended before the rows were full."""
         if not self._packer.rows_missing:
             return
-        counts = self._tally.counts(len(self._source))
-        skipped = ", ".join(f"{count} {reason}" for reason, count in counts.skipped.items())
+        counts = self._counts()
         what = (
             f"gives {self.rows_made:,} rows of {self._settings.row_tokens:,} tokens, not the {self._settings.rows:,} "
             f"asked for: {counts.used:,} of its {counts.available:,} conversations can be used"
-            + (f" (skipped: {skipped})" if skipped else "")
         )
-        mend = (
-            f"ask for at most {self.rows_made:,} rows, or name a larger source"
-            if self.rows_made
-            else "name a larger source"
+        skipped = [self._skipped(reason.value, index) for reason, index in self._tally.first_skipped.items()]
+        mends = [f"ask for at most {self.rows_made:,} rows"] if self.rows_made else []
+        mends += ["name a larger source", *(["mend those left out"] if skipped else [])]
+        problem = Problem(
+            place=Place(file=self._source.name), rule="source-too-small", what=what, mend=", or ".join(mends)
         )
-        place = Place(file=self._source.name)
-        raise ProblemsError(Problem(place=place, rule="source-too-small", what=what, mend=mend))
+        raise ProblemsError(problem, *skipped)
+
+    def _skipped(self, reason: str, index: int) -> Problem:
+        """Where the first of those stands that were left out for a reason, and how many there are."""
+        count = self._counts().skipped[reason]
+        what = f"{reason}; {f'the first of {count:,}' if count > 1 else 'the only one'} left out for that"
+        mend = "mend or remove such conversations; data/README.md says what each reason means"
+        place = self._source.place(index)
+        return Problem(place=place, rule="conversation-skipped", severity="warning", what=what, mend=mend)
+
+    def _counts(self) -> ConversationCounts:
+        return self._tally.counts(len(self._source), self._source.place_below)
 
     def manifest(self, *, parquet_sha256: str, parquet_bytes: int, wall_time_s: float) -> Manifest:
         """The manifest of the finished rows."""
@@ -170,7 +187,7 @@ class _Build:
             supervised_tokens=self._supervised,
             supervised_token_ratio=self._supervised / tokens,
             rows_without_targets=self._packer.rows_without_targets,
-            conversations=self._tally.counts(len(self._source)),
+            conversations=self._counts(),
             rows_hash_form=FORM,
             rows_sha256=self._hash.sha256(),
             parquet_sha256=parquet_sha256,

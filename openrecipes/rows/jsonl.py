@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from openrecipes.problems import unreadable
+from openrecipes.problems import Place, unreadable
 
 _BLOCK = 2**26
 
@@ -32,9 +32,9 @@ class JsonLines:
                 file.seek(self._starts[index])
                 yield index, file.read(self._ends[index] - self._starts[index])
 
-    def place(self, index: int) -> str:
-        """`line 17`."""
-        return f"line {self._lines[index]}"
+    def place(self, index: int) -> Place:
+        """The line, from 1."""
+        return Place(file=str(self.path), line=int(self._lines[index]))
 
     def text_bytes(self) -> int:
         """Bytes of all lines."""

@@ -2,13 +2,14 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from openrecipes.problems import Place, Problem, ProblemsError, UsageError
 
 Count = Annotated[int, Field(ge=0, le=2**63)]
+MANIFEST_MISSING: Final = "manifest-there"
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
@@ -118,10 +119,10 @@ def read_manifest(parquet: Path) -> Manifest:
             "there is no manifest beside the rows",
             "copy it along with the parquet file, or build the rows again",
         )
-        raise UsageError(Problem(place=Place(file=str(path)), rule="manifest-there", what=what, mend=mend)) from error
+        raise UsageError(Problem(place=Place(file=str(path)), rule=MANIFEST_MISSING, what=what, mend=mend)) from error
     except (OSError, UnicodeDecodeError) as error:
         what, mend = f"cannot be read: {error}", "copy it again, or build the rows again"
-        raise UsageError(Problem(place=Place(file=str(path)), rule="manifest-there", what=what, mend=mend)) from error
+        raise UsageError(Problem(place=Place(file=str(path)), rule="manifest-form", what=what, mend=mend)) from error
     try:
         return Manifest.model_validate_json(text)
     except ValidationError as error:

@@ -72,9 +72,9 @@ class ParquetShard:
                 yield start + index, json.dumps(record, ensure_ascii=False, default=str).encode()
             seen += batch.num_rows
 
-    def place(self, index: int) -> str:
-        """`row 17`, from 0."""
-        return f"row {index}"
+    def place(self, index: int) -> Place:
+        """The row, from 0."""
+        return Place(file=str(self.path), key=f"row {index}")
 
     def text_bytes(self) -> int:
         """Uncompressed bytes of the conversations."""

@@ -1,6 +1,6 @@
 """The rows that a recipe asks for, as settings of a build."""
 
-from openrecipes.problems import Problem, UsageError
+from openrecipes.problems import Problem, ProblemsError
 from openrecipes.recipe.read import LocatedRecipe
 from openrecipes.rows.against_recipe import pinned_tokenizer
 from openrecipes.rows.build import BuildSettings
@@ -17,7 +17,8 @@ def recipe_settings(
     A tokenizer other than the one the recipe pins is refused, unless `other_tokenizer` says so: then the rows carry
     another name, the recipe's with the first 8 digits of the tokenizer's hash.
 
-    Raises: UsageError for such a tokenizer, or a loss mask or padding that no builder here makes.
+    Raises: ProblemsError for such a tokenizer, or a loss mask or padding that no builder here makes; UsageError if
+    there is no such tokenizer.
     """
     dataset = recipe.recipe.workload.dataset
     build, name = dataset.build, dataset.build.name
@@ -37,7 +38,7 @@ def recipe_settings(
             problems.append(_problem(recipe, "tokenizer", "tokenizer-pinned", what, mend))
         name = f"{name}-tokenizer-{sha256[:8]}"
     if problems:
-        raise UsageError(*problems)
+        raise ProblemsError(*problems)
     return BuildSettings(
         name=name, tokenizer=used, rows=build.rows, row_tokens=build.row_tokens, seed=build.seed, workers=workers
     )

@@ -33,8 +33,8 @@ class SourcePart(Protocol):
     def fetch(self, indices: NDArray[np.int64]) -> Iterator[tuple[int, bytes]]:
         """(index, record as JSON) for each of the rising indices."""
 
-    def place(self, index: int) -> str:
-        """Where a conversation stands in the file, for people."""
+    def place(self, index: int) -> Place:
+        """Where a conversation stands: the file, and its line or row."""
 
     def text_bytes(self) -> int:
         """About how many bytes of text it holds."""
@@ -72,13 +72,19 @@ class Source:
             start += len(part)
         return records
 
-    def place(self, index: int) -> str:
-        """Where a conversation stands, for people: `train-00002-of-00006.parquet:row 17`."""
+    def place(self, index: int) -> Place:
+        """Where a conversation stands: the file, and its line (JSONL, from 1) or row (parquet, from 0)."""
         for part in self.parts:
             if index < len(part):
-                return f"{self.relative(part)}:{part.place(index)}"
+                return part.place(index)
             index -= len(part)
         raise IndexError(index)
+
+    def place_below(self, index: int) -> str:
+        """The same in words, the file below the source: `train-00002-of-00006.parquet:row 17`."""
+        place = self.place(index)
+        relative = next(self.relative(part) for part in self.parts if str(part.path) == place.file)
+        return f"{relative}:{place.key if place.line is None else f'line {place.line}'}"
 
     def relative(self, part: SourcePart) -> str:
         """A file's path below the source."""

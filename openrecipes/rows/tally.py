@@ -1,7 +1,7 @@
 """The counts of a build, conversation by conversation, as the manifest has them."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from openrecipes.rows.conversations import SkipReason
 from openrecipes.rows.manifest import ConversationCounts, Share
@@ -11,11 +11,10 @@ from openrecipes.rows.workers import EncodedBatch
 class Tally:
     """Counts what became of the conversations; the same whatever the number of workers and the batches."""
 
-    def __init__(self, place: Callable[[int], str]) -> None:
-        self._place = place
+    def __init__(self) -> None:
         self._read = 0
         self._skipped: Counter[SkipReason] = Counter()
-        self._first_skipped: dict[SkipReason, str] = {}
+        self._first_skipped: dict[SkipReason, int] = {}
         self._conversations: Counter[str] = Counter()
         self._tokens: Counter[str] = Counter()
         self._longest = 0
@@ -30,8 +29,7 @@ class Tally:
         for place, reason in batch.skipped.items():
             if place < len(indices):
                 self._skipped[reason] += 1
-                if reason not in self._first_skipped:
-                    self._first_skipped[reason] = self._place(indices[place])
+                self._first_skipped.setdefault(reason, indices[place])
         lengths = [length for length in batch.lengths[: len(indices)] if length >= 0]
         self.tokens += sum(lengths)
         self._longest = max(self._longest, *lengths, 0)
@@ -45,8 +43,13 @@ class Tally:
         self._ids.update(ids)
         self._duplicates += len(ids) - (len(self._ids) - before)
 
-    def counts(self, available: int) -> ConversationCounts:
-        """The counts so far, in the manifest's form."""
+    @property
+    def first_skipped(self) -> Mapping[SkipReason, int]:
+        """The source index of the first conversation that was skipped for each reason, reasons in order."""
+        return {reason: self._first_skipped[reason] for reason in sorted(self._first_skipped)}
+
+    def counts(self, available: int, place: Callable[[int], str]) -> ConversationCounts:
+        """The counts so far, in the manifest's form; `place` says where in the source an index is."""
         shares = {
             name: Share(conversations=self._conversations[name], tokens=self._tokens[name])
             for name in sorted(self._conversations)
@@ -57,7 +60,7 @@ class Tally:
             read=self._read,
             used=self._read - self._skipped.total(),
             skipped={reason.value: self._skipped[reason] for reason in reasons},
-            first_skipped={reason.value: self._first_skipped[reason] for reason in reasons},
+            first_skipped={reason.value: place(index) for reason, index in self.first_skipped.items()},
             longest_tokens=self._longest,
             duplicate_ids=self._duplicates,
             loss_switches_ignored=self._loss_switches,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from openrecipes.problems import Place, Problem, ProblemsError, errors_in, in_order, unreadable
 from openrecipes.rows.fingerprint import RowsHash
-from openrecipes.rows.manifest import Manifest, manifest_path, read_manifest
+from openrecipes.rows.manifest import MANIFEST_MISSING, Manifest, manifest_path, read_manifest
 from openrecipes.rows.parquet import StoredRow, read_rows
 from openrecipes.rows.source import sha256_of
 
@@ -37,6 +37,12 @@ class Verified:
     def ok(self) -> bool:
         """Whether nothing is wrong; warnings may be there."""
         return not errors_in(self.problems)
+
+    @property
+    def exit_status(self) -> int:
+        """0 where nothing is wrong, 2 where nothing but the manifest is missing, else 1."""
+        wrong = {problem.rule for problem in errors_in(self.problems)}
+        return 2 if wrong == {MANIFEST_MISSING} else int(bool(wrong))
 
     @property
     def supervised_token_ratio(self) -> float:
@@ -75,6 +81,7 @@ def verify(path: Path) -> Verified:
             counts.add(row)
     except ProblemsError as error:
         problems += error.problems
+        counts.is_whole = False
     verified = Verified(
         rows=counts.rows,
         row_tokens=counts.row_tokens,
@@ -86,8 +93,8 @@ def verify(path: Path) -> Verified:
         manifest=manifest,
         problems=(),
     )
-    found = (*problems, *counts.problems, *(_against_manifest(path, verified, manifest) if manifest else ()))
-    return verified.with_problems(found)
+    differing = _against_manifest(path, verified, manifest, is_whole=counts.is_whole) if manifest else ()
+    return verified.with_problems((*problems, *counts.problems, *differing))
 
 
 class _Counts:
@@ -100,6 +107,7 @@ class _Counts:
         self._hash: RowsHash | None = None
         self.rows = self.row_tokens = self.supervised = self.padding = 0
         self.problems: list[Problem] = []
+        self.is_whole = True
 
     def add(self, row: StoredRow) -> None:
         index, self.rows = self.rows, self.rows + 1
@@ -141,19 +149,24 @@ class _Counts:
 
     def sha256(self) -> str | None:
         """The hash of the rows; None if there is none or one could not be read."""
-        return None if self._hash is None or self.problems else self._hash.sha256()
+        return self._hash.sha256() if self._hash is not None and self.is_whole and not self.problems else None
 
 
-def _against_manifest(path: Path, found: Verified, manifest: Manifest) -> Iterator[Problem]:
-    pairs: tuple[tuple[str, object, object], ...] = (
-        ("rows", found.rows, manifest.rows),
-        ("row_tokens", found.row_tokens, manifest.row_tokens),
-        ("supervised_tokens", found.supervised_tokens, manifest.supervised_tokens),
-        ("padding_tokens", found.padding_tokens, manifest.padding_tokens),
-        ("rows_sha256", found.rows_sha256, manifest.rows_sha256),
+def _against_manifest(path: Path, found: Verified, manifest: Manifest, *, is_whole: bool) -> Iterator[Problem]:
+    """Where file and manifest differ; of a file that could not be read through, only its bytes are compared."""
+    pairs: list[tuple[str, object, object]] = [
         ("parquet_sha256", found.parquet_sha256, manifest.parquet_sha256),
         ("parquet_bytes", found.parquet_bytes, manifest.parquet_bytes),
-    )
+    ]
+    if is_whole:
+        pairs += [
+            ("rows", found.rows, manifest.rows),
+            ("row_tokens", found.row_tokens, manifest.row_tokens),
+            ("supervised_tokens", found.supervised_tokens, manifest.supervised_tokens),
+            ("padding_tokens", found.padding_tokens, manifest.padding_tokens),
+        ]
+    if found.rows_sha256 is not None:
+        pairs.append(("rows_sha256", found.rows_sha256, manifest.rows_sha256))
     for key, here, said in pairs:
         if here != said:
             place = Place(file=str(manifest_path(path)), key=key)

@@ -16,8 +16,8 @@ def written_whole(path: Path, *, replace: bool) -> Iterator[IO[bytes]]:
 
     Until then it is `.NAME.partial` beside it; a leftover of a killed builder is written over.
 
-    Raises: UsageError if `path` exists and may not be replaced, or the folder cannot be written to;
-    ProblemsError if another builder is writing the same file, or the disk is full.
+    Raises: ProblemsError if `path` exists and may not be replaced, if another builder is writing the same file, or if
+    the disk is full; UsageError if the folder cannot be written to.
     """
     refuse_existing(path, replace=replace)
     partial = path.with_name(f".{path.name}.partial")
@@ -51,10 +51,10 @@ def written_whole(path: Path, *, replace: bool) -> Iterator[IO[bytes]]:
 
 
 def refuse_existing(path: Path, *, replace: bool) -> None:
-    """Refuses to replace a file unasked. Raises: UsageError."""
+    """Refuses to replace a file unasked. Raises: ProblemsError."""
     if path.exists() and not replace:
         what, mend = "exists already; nothing was written", "name another file, or add --force to replace it"
-        raise UsageError(Problem(place=Place(file=str(path)), rule="output-exists", what=what, mend=mend))
+        raise ProblemsError(Problem(place=Place(file=str(path)), rule="output-exists", what=what, mend=mend))
 
 
 def _unlinked(name: str, _: int) -> int:

@@ -106,7 +106,7 @@ BAD: list[tuple[list[object], int, str]] = [
         "nowhere: cannot be read",
     ),
     (["--recipe", "no-such-recipe"], 2, "no-such-recipe"),
-    (["--recipe", PUBLISHED[0]], 2, "tokenizer"),
+    (["--recipe", PUBLISHED[0]], 1, "tokenizer"),
 ]
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from openrecipes.problems import ProblemsError, UsageError
+from openrecipes.problems import Place, ProblemsError
 from openrecipes.rows import build as build_module
 from openrecipes.rows.build import BuildSettings, build
 from openrecipes.rows.embedded_tokenizer import EMBEDDED
@@ -122,9 +122,12 @@ def test_a_source_that_is_too_small_says_how_many_rows_it_gives_and_leaves_nothi
     out.mkdir()
     with pytest.raises(ProblemsError) as caught:
         build(source, settings(10_000), out / "rows.parquet")
-    problem = caught.value.problems[0]
+    problem, skipped = caught.value.problems
     assert problem.rule == "source-too-small"
-    assert "20 of its 21 conversations can be used (skipped: 1 no-messages)" in problem.what
+    assert problem.what.endswith("20 of its 21 conversations can be used")
+    assert (skipped.rule, skipped.severity) == ("conversation-skipped", "warning")
+    assert skipped.place == Place(file=str(tmp_path / "source.jsonl"), line=21)
+    assert skipped.what == "no-messages; the only one left out for that"
     assert names_in(out) == []
     possible = int(problem.what.split("gives ")[1].split(" rows")[0])
     assert build(source, settings(possible), out / "rows.parquet").rows == possible
@@ -137,15 +140,16 @@ def test_a_source_without_one_usable_conversation_says_why(tmp_path: Path, jsonl
     with pytest.raises(ProblemsError) as caught:
         build(source, settings(1), tmp_path / "rows.parquet")
     assert "gives 0 rows" in caught.value.problems[0].what
-    assert "3 no-messages" in caught.value.problems[0].what
+    assert caught.value.problems[1].what == "no-messages; the first of 3 left out for that"
 
 
 @pytest.mark.parametrize("there", ["rows.parquet", "rows.parquet.manifest.json"])
 def test_what_exists_is_replaced_only_when_asked(tmp_path: Path, jsonl: Write, chats: Chats, there: str) -> None:
     source = open_source(jsonl(chats(50)))
     (tmp_path / there).write_text("precious", encoding="utf-8")
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(ProblemsError) as caught:
         build(source, settings(5), tmp_path / "rows.parquet")
+    assert caught.value.exit_status == 1
     assert caught.value.problems[0].rule == "output-exists"
     assert (tmp_path / there).read_text(encoding="utf-8") == "precious"
     build(source, settings(5), tmp_path / "rows.parquet", replace=True)
@@ -161,7 +165,11 @@ def test_odd_records_are_counted_with_the_place_of_the_first(tmp_path: Path, jso
     with pytest.raises(ProblemsError) as caught:
         build(source, settings(10_000), tmp_path / "rows.parquet")
     assert "2 of its 6 conversations" in caught.value.problems[0].what
-    assert "skipped: 3 not-json, 1 text-with-lone-surrogate" in caught.value.problems[0].what
+    skipped = {problem.what.partition(";")[0]: problem for problem in caught.value.problems[1:]}
+    assert set(skipped) == {"not-json", "text-with-lone-surrogate"}
+    assert "the first of 3" in skipped["not-json"].what
+    assert skipped["not-json"].place.line in (3, 4, 5)
+    assert skipped["text-with-lone-surrogate"].place.line == 6
 
 
 def test_a_conversation_of_ten_megabytes_is_just_long(tmp_path: Path, jsonl: Write) -> None:

@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 from varied_recipes import PUBLISHED, SMOKE
 
-from openrecipes.problems import Problem, UsageError
+from openrecipes.problems import Problem, ProblemsError
 from openrecipes.recipe.read import LocatedRecipe, parse_recipe
-from openrecipes.rows.against_recipe import against_recipe, pinned_tokenizer
+from openrecipes.rows.against_recipe import against_recipe, compared, pinned_tokenizer
 from openrecipes.rows.build import build
 from openrecipes.rows.embedded_tokenizer import EMBEDDED_SHA256
+from openrecipes.rows.manifest import manifest_path
 from openrecipes.rows.named_source import named_source
 from openrecipes.rows.recipe_rows import recipe_settings
 from openrecipes.rows.source import open_source
@@ -45,7 +46,7 @@ def test_every_setting_comes_from_the_recipe(tmp_path: Path) -> None:
 def test_a_pinned_tokenizer_is_the_only_one_unless_told_otherwise() -> None:
     published = recipe(PUBLISHED[0])
     assert pinned_tokenizer(published.recipe.workload.dataset) == PINNED
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(ProblemsError) as caught:
         recipe_settings(published)
     problem = caught.value.problems[0]
     assert problem.rule == "tokenizer-pinned"
@@ -58,7 +59,7 @@ def test_a_pinned_tokenizer_is_the_only_one_unless_told_otherwise() -> None:
 
 
 def test_what_no_builder_here_makes_is_refused_all_at_once() -> None:
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(ProblemsError) as caught:
         recipe_settings(recipe(SMOKE, loss_mask="qwen3", padding_tokens="5"))
     assert sorted(problem.rule for problem in caught.value.problems) == ["loss-mask-known", "no-padding"]
 
@@ -122,3 +123,14 @@ def test_the_published_files_own_bytes_settle_it(rows: tuple[Path, Verified]) ->
     published = recipe(PUBLISHED[0]).recipe.workload.dataset
     changes = {"rows_sha256": str(published.rows_sha256), "parquet_sha256": rows[1].parquet_sha256}
     assert differing(rows, **changes) == []
+
+
+def test_rows_that_a_hash_of_the_recipe_names_need_no_manifest(rows: tuple[Path, Verified]) -> None:
+    path, found = rows
+    manifest_path(path).unlink()
+    given = {"rows": "10", "row_tokens": "32", "supervised_token_ratio": "null"}
+    named = recipe(SMOKE, **given, rows_sha256=str(found.rows_sha256))
+    (problem,) = compared(path, verify(path), named).problems
+    assert (problem.rule, problem.severity) == ("manifest-there", "warning")
+    unnamed = recipe(SMOKE, **given, rows_sha256="null")
+    assert compared(path, verify(path), unnamed).exit_status == 2

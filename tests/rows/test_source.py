@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from openrecipes.problems import ProblemsError, UsageError
+from openrecipes.problems import Place, ProblemsError, UsageError
 from openrecipes.rows.named_source import named_source
 from openrecipes.rows.source import open_source
 
@@ -47,9 +47,13 @@ def test_the_same_records_come_from_every_kind_of_source(tmp_path: Path, jsonl: 
 
 def test_places_name_file_and_line_or_row(tmp_path: Path, jsonl: Write, chats: Chats) -> None:
     source = open_source(shards(tmp_path / "folder", chats(50), 3))
-    assert source.place(0) == "data/train-00000-of-00003.parquet:row 0"
-    assert source.place(20) == "data/train-00001-of-00003.parquet:row 3"
-    assert open_source(jsonl(chats(3))).place(2) == "source.jsonl:line 3"
+    assert source.place_below(0) == "data/train-00000-of-00003.parquet:row 0"
+    assert source.place_below(20) == "data/train-00001-of-00003.parquet:row 3"
+    shard = tmp_path / "folder" / "data" / "train-00001-of-00003.parquet"
+    assert source.place(20) == Place(file=str(shard), key="row 3")
+    one = jsonl(chats(3))
+    assert open_source(one).place_below(2) == "source.jsonl:line 3"
+    assert open_source(one).place(2) == Place(file=str(one), line=3)
 
 
 def test_blank_lines_are_no_conversations_and_line_numbers_stay_true(tmp_path: Path) -> None:
@@ -57,7 +61,7 @@ def test_blank_lines_are_no_conversations_and_line_numbers_stay_true(tmp_path: P
     path.write_bytes(b'\n{"a": 1}\r\n   \n\n{"a": 2}')
     source = open_source(path)
     assert [json.loads(record) for record in source.fetch(np.array([0, 1]))] == [{"a": 1}, {"a": 2}]
-    assert [source.place(index) for index in (0, 1)] == ["x.jsonl:line 2", "x.jsonl:line 5"]
+    assert [source.place_below(index) for index in (0, 1)] == ["x.jsonl:line 2", "x.jsonl:line 5"]
 
 
 def test_a_missing_shard_is_named(tmp_path: Path, chats: Chats) -> None:

@@ -17,9 +17,9 @@ INDICES = [7, 3, 1, 9, 2, 4, 5]
 
 
 def test_every_conversation_is_counted_where_it_belongs() -> None:
-    tally = Tally(lambda index: f"line {index}")
+    tally = Tally()
     tally.add(BATCH, INDICES)
-    counts = tally.counts(20)
+    counts = tally.counts(20, "line {}".format)
     assert (counts.available, counts.read, counts.used, counts.longest_tokens) == (20, 7, 4, 30)
     assert counts.skipped == {"no-user": 2, "not-json": 1}
     assert counts.first_skipped == {"no-user": "line 3", "not-json": "line 2"}
@@ -29,16 +29,16 @@ def test_every_conversation_is_counted_where_it_belongs() -> None:
 
 
 def test_what_was_not_needed_is_not_counted() -> None:
-    tally = Tally(str)
+    tally = Tally()
     tally.add(BATCH, INDICES[:3])
-    counts = tally.counts(20)
+    counts = tally.counts(20, str)
     assert (counts.read, counts.used, counts.longest_tokens, tally.tokens) == (3, 2, 30, 40)
     assert counts.skipped == {"no-user": 1}
     assert set(counts.shares) == {"a"}
 
 
 def test_an_id_seen_in_an_earlier_batch_is_a_duplicate() -> None:
-    tally = Tally(str)
+    tally = Tally()
     tally.add(BATCH, INDICES)
     tally.add(BATCH, INDICES)
-    assert tally.counts(20).duplicate_ids == 4
+    assert tally.counts(20, str).duplicate_ids == 4

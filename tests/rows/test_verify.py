@@ -40,6 +40,10 @@ def keys(path: Path) -> list[str]:
     return [problem.place.key for problem in verify(path).problems]
 
 
+def rule_and_key(path: Path) -> list[tuple[str, str]]:
+    return [(problem.rule, problem.place.key) for problem in verify(path).problems]
+
+
 def test_rows_as_built_are_ok(built: tuple[Path, Manifest]) -> None:
     path, manifest = built
     verified = verify(path)
@@ -178,7 +182,7 @@ def test_a_manifest_that_is_missing_or_edited_is_a_problem(built: tuple[Path, Ma
     manifest_path(path).unlink()
     verified = verify(path)
     assert [problem.rule for problem in verified.problems] == ["manifest-there"]
-    assert verified.rows == 70
+    assert (verified.rows, verified.exit_status) == (70, 2)
 
 
 def test_a_cut_off_file_is_not_ok_and_a_missing_one_is_wrong_usage(
@@ -186,7 +190,19 @@ def test_a_cut_off_file_is_not_ok_and_a_missing_one_is_wrong_usage(
 ) -> None:
     path, _ = built
     path.write_bytes(path.read_bytes()[:-10])
-    assert not verify(path).ok
-    assert "rows-readable" in [problem.rule for problem in verify(path).problems]
+    assert verify(path).exit_status == 1
+    assert sorted(rule_and_key(path)) == [
+        ("manifest-agrees", "parquet_bytes"),
+        ("manifest-agrees", "parquet_sha256"),
+        ("rows-readable", ""),
+    ]
     with pytest.raises(UsageError):
         verify(tmp_path / "none.parquet")
+
+
+def test_rows_damaged_inside_are_one_problem_beside_the_bytes(built: tuple[Path, Manifest]) -> None:
+    path, _ = built
+    whole = path.read_bytes()
+    path.write_bytes(whole[:300] + bytes(200) + whole[500:])
+    assert sorted(rule_and_key(path)) == [("manifest-agrees", "parquet_sha256"), ("rows-readable", "")]
+    assert verify(path).rows_sha256 is None

@@ -38,7 +38,7 @@ def test_nothing_is_left_when_the_writer_fails(tmp_path: Path) -> None:
 def test_an_existing_file_is_kept_unless_it_may_be_replaced(tmp_path: Path) -> None:
     path = tmp_path / "out"
     path.write_bytes(b"old")
-    with pytest.raises(UsageError), written_whole(path, replace=False):
+    with pytest.raises(ProblemsError), written_whole(path, replace=False):
         pytest.fail("the block must not run")
     with pytest.raises(RuntimeError), written_whole(path, replace=True) as file:  # noqa: PT012
         file.write(b"half")
@@ -51,7 +51,7 @@ def test_an_existing_file_is_kept_unless_it_may_be_replaced(tmp_path: Path) -> N
 
 def test_a_file_that_came_to_be_meanwhile_is_not_replaced(tmp_path: Path) -> None:
     path = tmp_path / "out"
-    with pytest.raises(UsageError), written_whole(path, replace=False) as file:  # noqa: PT012
+    with pytest.raises(ProblemsError), written_whole(path, replace=False) as file:  # noqa: PT012
         file.write(b"mine")
         path.write_bytes(b"theirs")
     assert path.read_bytes() == b"theirs"
