@@ -1,7 +1,7 @@
 """YAML read to plain values that still know their file, line and key.
 
-PyYAML alone keeps the last of two equal keys in silence, reads `1e-5` as text, `no` as false and `010` as 8,
-and lets anchors stand for anything. Here each of these is a problem with its line.
+PyYAML alone keeps the last of two equal keys in silence, reads `1e-5` as text, `no` as false, `010` as 8 and `1_4`
+as 14, and lets anchors stand for anything. Here each of these is a problem with its line.
 """
 
 import re
@@ -13,21 +13,17 @@ from typing import Any, Final
 
 import yaml
 
+from openrecipes.bare_scalars import look_alike
 from openrecipes.problems import Place, Problem, ProblemsError, unreadable
 
 Path_ = tuple[str | int, ...]
 
 MAX_BYTES: Final = 16 * 2**20
 MAX_DEPTH: Final = 40
-MAX_DIGITS: Final = 400
 
 # The C parser is ten times faster, but not every build of PyYAML has it.
 _LOADER: type = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TEXT_TAG: Final = "tag:yaml.org,2002:str"
-_FLOAT_READ_AS_TEXT: Final = re.compile(r"[-+]?(\d[\d_]*\.?[\d_]*|\.\d[\d_]*)[eE][-+]?\d+")
-_BASE_60: Final = re.compile(r"[-+]?\d+(:\d+)+(\.\d*)?")
-_BASE_8: Final = re.compile(r"[-+]?0[0-7_]+")
-_WORDS_READ_AS_BOOLEAN: Final = frozenset({"y", "n", "yes", "no", "on", "off"})
 
 # What the parser complains of, and how to mend it; the first that its words hold is taken.
 _SYNTAX_MENDS: Final = (
@@ -275,7 +271,7 @@ class _Reader:
     def _scalar(self, event: Any, path: Path_) -> Any:
         text = event.value
         tag = self._constructor.resolve(yaml.ScalarNode, text, (not event.style, bool(event.style)))
-        words = None if event.style else _look_alike(tag, text)
+        words = None if event.style else look_alike(tag, text)
         if words:
             return self._refuse(event, path, *words)
         if tag == _TEXT_TAG:
@@ -295,34 +291,3 @@ class _Reader:
     def _complain(self, event: Any, path: Path_, rule: str, what: str, mend: str) -> None:
         place = Place(file=self.file, line=event.start_mark.line + 1, key=dotted(path))
         self.problems.append(Problem(place=place, rule=rule, what=what, mend=mend))
-
-
-def needs_quotes(text: str) -> bool:
-    """Whether a bare `text` looks like a number although YAML reads it as text: `1e-5`, a commit such as `12e4`."""
-    return _FLOAT_READ_AS_TEXT.fullmatch(text) is not None
-
-
-def _look_alike(tag: str, text: str) -> tuple[str, str, str] | None:
-    """Rule, what and mend for a bare scalar that YAML reads as something else than it looks like."""
-    kind = tag.rsplit(":", 1)[-1]
-    if kind == "str" and needs_quotes(text):
-        mantissa, exponent = re.split("[eE]", text)
-        sign = exponent if exponent[0] in "+-" else f"+{exponent}"
-        meant = f"{mantissa if '.' in mantissa else mantissa + '.0'}e{sign}"
-        read, rule, mend = (
-            "text, not as a number",
-            "yaml-number-as-text",
-            f"write {meant}, or quote it if text is meant",
-        )
-    elif kind == "bool" and text.lower() in _WORDS_READ_AS_BOOLEAN:
-        read, rule = "true or false", "yaml-word-as-boolean"
-        mend = "write true or false, or quote it if text is meant"
-    elif kind in ("int", "float") and _BASE_60.fullmatch(text):
-        read, rule, mend = "a number in base 60", "yaml-base-60", f"quote it: '{text[:80]}'"
-    elif kind == "int" and _BASE_8.fullmatch(text):
-        read, rule, mend = "a number in base 8", "yaml-octal", f"write {text.lstrip('0')[:80] or 0}, or quote it"
-    elif kind in ("int", "float") and len(text) > MAX_DIGITS:
-        return "yaml-value", f"{text[:40]}… has {len(text):,} digits", "write the number that is meant"
-    else:
-        return None
-    return rule, f"YAML reads {text[:80]} as {read}", mend

@@ -39,6 +39,8 @@ MUTATIONS.add(
 )
 MUTATIONS.add("yaml-base-60", "stack.python", line("python: '3.12'", "python: 3:12"))
 MUTATIONS.add("yaml-octal", "workload.dataset.build.seed", line("seed: 42", "seed: 042"))
+MUTATIONS.add("yaml-base", "workload.dataset.build.seed", line("seed: 42", "seed: 0x2A"))
+MUTATIONS.add("yaml-underscore", "result.steps_per_run", line("steps_per_run: 14", "steps_per_run: 1_4"))
 MUTATIONS.add("schema-missing-key", "workload.dataset.license", line("    license: ODC-By 1.0\n", ""))
 MUTATIONS.add(
     "schema-missing-key",

@@ -24,6 +24,8 @@ READING_RULES: Final = (
     _read("yaml-word-as-boolean", "no word that YAML reads as a truth value, such as `no`."),
     _read("yaml-base-60", "no number that YAML reads in base 60, such as `1:30`."),
     _read("yaml-octal", "no number with a leading zero, which YAML reads in base 8."),
+    _read("yaml-base", "no number in another base than 10, such as `0x1F`."),
+    _read("yaml-underscore", "no number with underscores, such as `1_4`, which YAML reads as 14."),
     _read("schema-missing-key", "every required key is there."),
     _read("schema-unknown-key", "every key is one of the schema's."),
     _read("schema-kind", "every value is of its key's kind: text, number, day, list, block."),

@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from openrecipes.located_yaml import needs_quotes
+from openrecipes.bare_scalars import needs_quotes
 from openrecipes.recipe.block import Block
 from openrecipes.recipe.model import Recipe
 

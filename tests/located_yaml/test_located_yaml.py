@@ -7,7 +7,8 @@ import yaml
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from openrecipes.located_yaml import MAX_BYTES, LocatedDocument, dotted, located_yaml, needs_quotes, read_text
+from openrecipes.bare_scalars import needs_quotes
+from openrecipes.located_yaml import MAX_BYTES, LocatedDocument, dotted, located_yaml, read_text
 from openrecipes.problems import Problem, ProblemsError, UsageError
 
 
@@ -96,6 +97,14 @@ def test_a_line_of_a_block_text_has_its_line_in_the_file() -> None:
         ("1:30:00.5", "yaml-base-60", "'1:30:00.5'"),
         ("010", "yaml-octal", "10"),
         ("00", "yaml-octal", "0"),
+        ("0x1F", "yaml-base", "31"),
+        ("-0b11", "yaml-base", "-3"),
+        ("0o17", "yaml-base", "15"),
+        ("0X1f", "yaml-base", "31"),
+        ("0x" + "f" * 99, "yaml-base", "base 10"),
+        ("1_4", "yaml-underscore", "14"),
+        ("1_000.5", "yaml-underscore", "1000.5"),
+        ("1__0", "yaml-underscore", "10"),
         ("9" * 500, "yaml-value", "number"),
         ("1." + "0" * 500, "yaml-value", "number"),
         ("2026-02-30", "yaml-value", "2026-10-11"),
@@ -111,7 +120,7 @@ def test_a_bare_value_that_yaml_reads_otherwise_is_a_problem(written: str, rule:
 
 
 @pytest.mark.parametrize(
-    "written", ["1.0e-5", "1.5e+3", "true", "False", "0", "10", "0.1", "0x1F", "1_000", "~", "y", "1.2.3"]
+    "written", ["1.0e-5", "1.5e+3", "true", "False", "0", "10", "0.1", "0x", "a_1", "_1", "~", "y", "1.2.3"]
 )
 def test_a_bare_value_that_yaml_reads_as_it_looks_is_none(written: str) -> None:
     assert read(f"a: {written}\n").problems == ()
