@@ -1,5 +1,7 @@
 """Numbers to text, and to the digits that recipes publish. One function a figure; nothing else rounds."""
 
+import math
+
 
 def tokens_per_s_per_gpu(value: float) -> float:
     """Tokens a second a GPU as published: two decimals."""
@@ -59,8 +61,10 @@ def size(value: float) -> str:
 
 def correlation(value: float) -> float:
     """A correlation as published: five decimals, or six where five of them are nines; cut, so that none becomes 1."""
+    if not math.isfinite(value) or value in (1.0, -1.0):
+        return value
     five, six = int(value * 1e5) / 1e5, int(value * 1e6) / 1e6
-    return value if value in (1.0, -1.0) else (six if six >= 0.999999 else five)
+    return six if six >= 0.999999 else five
 
 
 def loss_difference(value: float) -> float:

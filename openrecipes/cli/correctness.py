@@ -3,6 +3,7 @@
 import typer
 
 from openrecipes.cli.correctness_component import component
+from openrecipes.cli.correctness_convergence import convergence
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 
@@ -12,4 +13,5 @@ def _root() -> None:
     """Check that a fast run computes the right thing."""
 
 
+app.command()(convergence)
 app.command()(component)

@@ -8,7 +8,7 @@ compared are a refusal, and a refusal is a fail.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite, nan
 from typing import Any
 
@@ -166,6 +166,8 @@ def _strict(candidate: Curve, reference: Curve, frozen: Curve | None, rule: Brid
 
 def _problems(candidate: Curve, reference: Curve, frozen: Curve | None) -> Iterator[Problem]:
     for arm in (candidate, reference, *([frozen] if frozen else [])):
+        # What is wrong with the steps, the strict checks judge; here it only explains them.
+        yield from (replace(problem, severity="warning") for problem in arm.problems)
         if not any(point.loss is not None for point in arm.points):
             yield Problem(
                 place=Place(file=arm.name),

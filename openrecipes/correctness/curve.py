@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from openrecipes.logs.step import StepRecord
+from openrecipes.problems import Problem
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -22,13 +23,15 @@ class Point:
 class Curve:
     """One arm of the comparison. `points` are in the log's order, repeated steps and all.
 
-    `arguments` are the trainer's own, as its dump printed them; empty without a dump.
+    `arguments` are the trainer's own, as its dump printed them; empty without a dump. `problems` are those of reading
+    the log.
     """
 
     name: str
     points: tuple[Point, ...]
     arguments: Mapping[str, str] = field(default_factory=dict)
     log_sha256: str | None = None
+    problems: tuple[Problem, ...] = ()
 
     @property
     def steps(self) -> tuple[int, ...]:

@@ -1,0 +1,60 @@
+"""`correctness convergence CANDIDATE_LOG REFERENCE_LOG`."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from openrecipes.cli import output
+from openrecipes.cli.convergence_page import convergence_page
+from openrecipes.cli.curves import curve_named
+from openrecipes.cli.names import recipe_named
+from openrecipes.correctness.convergence import convergence as compared
+from openrecipes.correctness.curve_image import check_image_file, write_image
+from openrecipes.recipe.write import plain
+from openrecipes.verdict.convergence_rules import BRIDGE_RULES, PIPELINE
+from openrecipes.write_back.correctness_parts import with_convergence
+from openrecipes.write_back.write_result import write_block
+
+_RUN = "a log, a directory of one run's logs, or a run directory"
+Rule = StrEnum("Rule", {name.rpartition("/")[2].upper(): name for name in BRIDGE_RULES})  # type: ignore[misc]
+_DEFAULT = Rule(PIPELINE.name)
+
+
+def convergence(
+    candidate_log: Annotated[str, typer.Argument(metavar="CANDIDATE_LOG", help=f"The run to judge: {_RUN}.")],
+    reference_log: Annotated[str, typer.Argument(metavar="REFERENCE_LOG", help=f"The run it is held against: {_RUN}.")],
+    *,
+    frozen: Annotated[
+        str | None,
+        typer.Option(metavar="LOG", help="The reference recipe at learning rate 0, for the learning signal."),
+    ] = None,
+    rule: Annotated[Rule, typer.Option(help="Threshold set that decides.")] = _DEFAULT,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw both curves: .svg, or .png with matplotlib.")
+    ] = None,
+    write: Annotated[str | None, typer.Option(metavar="RECIPE", help="Write the verdict into this recipe.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the comparison as one JSON document.")] = False,
+) -> None:
+    """Compare two loss curves by Megatron-Bridge's check and a strict companion.
+
+    Example: openrecipes correctness convergence candidate.log reference.log --plot curves.svg
+    """
+    if plot:
+        check_image_file(plot)
+    located = recipe_named(write) if write else None
+    arms = curve_named(candidate_log), curve_named(reference_log)
+    found = compared(*arms, frozen=curve_named(frozen) if frozen else None, rule=BRIDGE_RULES[rule])
+    document, text = found.document(), convergence_page(found)
+    if plot:
+        write_image(found, plot)
+        output.say(f"wrote {plot}")
+    if located:
+        block = with_convergence(located.recipe.correctness, found.block(), reference_log)
+        written = write_block(located, "correctness", plain(block))
+        document["written"] = {"file": written.file, "changed": written.changed}
+        output.say(f"{written.file}: correctness {'written' if written.changed else 'as it was'}")
+    output.result(document, as_json=json, text=text)
+    output.problems(found.problems)
+    raise typer.Exit(0 if found.passed else 1)
