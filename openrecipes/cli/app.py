@@ -20,6 +20,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "plan": ("plan", "Plan memory: does a layout fit, and which layouts are legal."),
     "show": ("show", "Show one recipe for a person."),
     "rank": ("rank", "Show the leaderboard."),
+    "site": ("site", "Build the leaderboard as a static site, or serve it."),
     "data": ("data", "Build, verify and show fixed-length SFT rows."),
     "render": ("render", "Print the command, or every file a launch would use."),
     "preflight": ("preflight", "Check every node before GPUs are spent."),

@@ -29,7 +29,7 @@ def on_gpus(board: Board, boards: Iterable[Board]) -> tuple[OnGpu, ...]:
 
     A ranked result of the same work counts before a headline; work is the same where only the GPU differs.
     """
-    found = {headline.gpu: _headline(headline) for headline in headlines_of(board.key.model)}
+    found = {headline.gpu: of_headline(headline) for headline in headlines_of(board.key.model)}
     for other in boards:
         if replace(other.key, gpu=board.key.gpu) == board.key and other.rows:
             best = other.rows[0]
@@ -48,7 +48,7 @@ def without_board(boards: Iterable[Board], model: str | None, gpu: str | None) -
     """Model and headline of every model that has headlines but no board here, where the filters let it through."""
     on_board = {board.key.model for board in boards}
     return tuple(
-        (headline.model, _headline(headline))
+        (headline.model, of_headline(headline))
         for headline in all_headlines()
         if headline.model not in on_board
         and (model is None or headline.model.lower() == model.lower())
@@ -56,7 +56,8 @@ def without_board(boards: Iterable[Board], model: str | None, gpu: str | None) -
     )
 
 
-def _headline(headline: Headline) -> OnGpu:
+def of_headline(headline: Headline) -> OnGpu:
+    """A published headline, as one whose recipe is not here."""
     return OnGpu(
         gpu=headline.gpu,
         gpus=headline.gpus,

@@ -1,0 +1,134 @@
+"""The page of one recipe, and its JSON beside it."""
+
+import shlex
+from dataclasses import dataclass
+from typing import Any, Final
+
+from openrecipes.recipe.model import Recipe
+from openrecipes.recipe.write import json_ready, plain
+from openrecipes.site import pictures, recipe_figures
+from openrecipes.site.citation import citations
+from openrecipes.site.ranking import Entry, Row
+from openrecipes.site.shelf import Pair, Shelf
+from openrecipes.site.step_series import StepSeries
+from openrecipes.site.templates import page
+from openrecipes.verdict.badge import verdict
+
+_TARGETS: Final = (
+    ("ssh", "Hosts that you reach by ssh"),
+    ("slurm", "Slurm"),
+    ("kubernetes", "Kubernetes"),
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Place:
+    """Where a recipe stands: its row on a board, or why it is on none; and its pages beside others."""
+
+    row: Row | None
+    why_not: str | None
+    pairs: tuple[Pair, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Way:
+    """One way to run a recipe: where, and the commands."""
+
+    where: str
+    commands: str
+
+
+def recipe_page(
+    shelf: Shelf, entry: Entry, place: Place, *, text: str, series: StepSeries | None, repository: str | None
+) -> str:
+    """The page of a recipe; `text` is its file's, `repository` the address below which its file lies."""
+    recipe = entry.recipe
+    here = shelf.recipe_page(entry.name)
+    found = verdict(recipe)
+    window = recipe.result.window
+    drawn = (
+        pictures.step_picture(series, window),
+        pictures.loss_picture(series),
+        pictures.memory_picture(recipe),
+        pictures.ledger_picture(series),
+    )
+    return page(
+        "recipe.html.j2",
+        here,
+        entry=entry,
+        recipe=recipe,
+        stem=entry.name.rpartition("/")[2],
+        place=place,
+        verdict=found,
+        text=text,
+        command=recipe.run.rstrip("\n"),
+        headline=_headline(recipe),
+        figures=_figures(recipe),
+        interval=recipe_figures.interval(recipe),
+        convergence=_convergence(recipe),
+        tests=[recipe_figures.component_test(test) for test in _tests(recipe)],
+        stack=[(name.replace("_", " "), value) for name, value in recipe.stack if value is not None],
+        ways=ways(recipe, entry.name),
+        pictures=[picture for picture in drawn if picture],
+        board_address=shelf.board_addresses[recipe.model, recipe.gpu.type],
+        addresses=shelf,
+        citations=citations([recipe.author]),
+        file=f"recipes/{entry.name}.yaml",
+        in_repository=f"{repository}/recipes/{entry.name}.yaml" if repository else None,
+    )
+
+
+def recipe_document(shelf: Shelf, entry: Entry, place: Place) -> dict[str, Any]:
+    """The recipe with its badge and its place, as the JSON beside its page says it."""
+    found = verdict(entry.recipe)
+    return {
+        "name": entry.name,
+        "file": f"recipes/{entry.name}.yaml",
+        "page": shelf.recipe_page(entry.name),
+        "board": shelf.board_addresses[entry.recipe.model, entry.recipe.gpu.type],
+        "rank": place.row.rank if place.row else None,
+        "not_ranked": place.why_not,
+        "badge": found.badge,
+        "why": list(found.why),
+        "recipe": json_ready(plain(entry.recipe)),
+    }
+
+
+def ways(recipe: Recipe, name: str) -> tuple[Way, ...]:
+    """How to run a recipe on each target that can hold it."""
+    word = shlex.quote(name)
+    here = Way(where="This machine", commands=f"openrecipes run {word}")
+    fits_here = recipe.gpu.count <= recipe.gpu.per_node
+    if recipe.trainer == "smoke":
+        return (here,)
+    there = (
+        Way(
+            where=where,
+            commands=f"openrecipes preflight --cluster CLUSTER.yaml --recipe {word}\n"
+            f"openrecipes run {word} --target {target} --cluster CLUSTER.yaml --against published",
+        )
+        for target, where in _TARGETS
+    )
+    return (*((here,) if fits_here else ()), *there)
+
+
+def _headline(recipe: Recipe) -> tuple[recipe_figures.Figure, ...]:
+    return (
+        recipe_figures.throughput(recipe),
+        recipe_figures.price(recipe),
+        recipe_figures.mfu(recipe),
+        recipe_figures.spread(recipe),
+    )
+
+
+def _figures(recipe: Recipe) -> tuple[recipe_figures.Figure, ...]:
+    return (*_headline(recipe), recipe_figures.measured(recipe), recipe_figures.gpu_hours(recipe))
+
+
+def _convergence(recipe: Recipe) -> str | None:
+    found = recipe.correctness.convergence if recipe.correctness else None
+    return recipe_figures.convergence(found) if found else None
+
+
+def _tests(recipe: Recipe) -> tuple[Any, ...]:
+    return recipe.correctness.component_tests if recipe.correctness else ()
