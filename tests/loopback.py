@@ -51,7 +51,7 @@ class Loopback:
 
     def enter(self, cwd: Path) -> list[str]:
         """Words in front of a command that runs inside."""
-        return ["nsenter", "--target", self._init, "--net", "--mount", "--pid", f"--wd={cwd}", "--"]
+        return ["nsenter", "--target", self._init, "--net", "--mount", "--pid", f"--wdns={cwd}", "--"]
 
     def env(self, more: Mapping[str, str] | None = None) -> dict[str, str]:
         """The environment of a person who calls from a login node."""
@@ -124,9 +124,9 @@ class Site:
         recipe = write_smoke_recipe(self.folder, env={"OMP_NUM_THREADS": "1", **env})
         return recipe, self.profile()
 
-    def words(self, recipe: Path, profile: Path, run: str, *more: str) -> list[str]:
+    def words(self, recipe: Path, profile: Path, run: str, *more: str, verb: str = "launch") -> list[str]:
         """The words of a launch into a directory below the folder."""
-        call = [sys.executable, "-m", "openrecipes", "launch", str(recipe), "--cluster", str(profile)]
+        call = [sys.executable, "-m", "openrecipes", verb, str(recipe), "--cluster", str(profile)]
         return [*call, "--run-dir", str(self.folder / run), "--yes", "--json", *more]
 
     def launch(self, recipe: Path, profile: Path, run: str, *more: str,

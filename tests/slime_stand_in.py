@@ -1,13 +1,14 @@
 """A folder that stands in for a slime checkout: its `train_async.py` is a real Ray job, one actor a node.
 
 PLAY in the recipe's environment says what it does: `steps` (the default), `die` (the last node's actor dies in
-step 3), `hang` (after step 3), `silent` (ends with 0 and without a step). STEP_S is the time of a step.
+step 3), `stuck` (the same, and the driver never ends), `hang` (after step 3), `silent` (ends with 0 and without a
+step). STEP_S is the time of a step.
 """
 
 from pathlib import Path
 
 TRAIN = """
-import json, os, socket, sys, time
+import json, os, socket, sys, time, traceback
 
 import ray
 from ray.util.placement_group import placement_group
@@ -49,7 +50,8 @@ def main():
         return
     for n in range(int(word("--num-rollout"))):
         start = time.time()
-        ray.get([rank.step.remote(n, play == "die" and n == 3 and i == nodes - 1) for i, rank in enumerate(ranks)])
+        dies = play in ("die", "stuck") and n == 3
+        ray.get([rank.step.remote(n, dies and i == nodes - 1) for i, rank in enumerate(ranks)])
         took = time.time() - start
         stamp = time.strftime("[%Y-%m-%d %H:%M:%S]")
         step = {"train/loss": 1.5, "train/grad_norm": 0.5, "train/lr-pg_0": 1e-5, "train/step": n}
@@ -60,7 +62,14 @@ def main():
             time.sleep(600)
 
 
-main()
+if play != "stuck":
+    main()
+else:
+    try:
+        main()
+    except Exception:
+        traceback.print_exc()
+        time.sleep(600)
 """
 
 

@@ -11,7 +11,7 @@ from openrecipes.cli import output
 from openrecipes.cli.ask_cost import ask_cost
 from openrecipes.cli.run_progress import run_progress
 from openrecipes.cli.run_rows import built_rows, given_rows, refuse_far_source
-from openrecipes.problems import Place, Problem, ProblemsError, UsageError, errors_in
+from openrecipes.problems import Place, Problem, ProblemsError, errors_in
 from openrecipes.recipe.read import LocatedRecipe, read_recipe
 from openrecipes.runs.directory import (
     RunDirectory,

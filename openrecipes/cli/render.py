@@ -9,7 +9,7 @@ from openrecipes.catalog.models import model
 from openrecipes.cli import output
 from openrecipes.cli.names import recipe_named
 from openrecipes.cli.render_page import difference, document, listing
-from openrecipes.cli.rendered_files import write_rendered_files
+from openrecipes.cli.rendered_files import how_to_start, write_rendered_files
 from openrecipes.problems import Place, Problem, UsageError
 from openrecipes.render.command import command, text_of
 from openrecipes.render.located import placed_in
@@ -68,6 +68,8 @@ def render(
         text, remarks = listing(rendered), (f"{rendered.entry} starts it; render_sha256 {rendered.render_sha256}",)
         if out:
             write_rendered_files(rendered, out, force=force)
+            has_rows = bool(ready.launch.sft_data or profile.paths.sft_data)
+            remarks += tuple(how_to_start(profile.target, out, has_rows=has_rows))
     for remark in (*deviations, *remarks):
         output.say(remark)
     output.result(document(made, rendered, deviations), as_json=json, text=text)

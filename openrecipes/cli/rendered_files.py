@@ -1,5 +1,6 @@
 """Rendered files written to a folder of the user's, without losing what lies there."""
 
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,6 +28,19 @@ def write_rendered_files(rendered: Rendered, folder: Path, *, force: bool) -> No
         what, mend = f"cannot be written: {error.strerror}", "name a folder with -o that you may write to"
         place = Place(file=str(error.filename or folder))
         raise UsageError(Problem(place=place, rule="file-writable", what=what, mend=mend)) from error
+
+
+def how_to_start(target: str, folder: Path, *, has_rows: bool) -> Iterator[str]:
+    """What starts the files in a folder by hand, and what they lack."""
+    place = shlex.quote(str(folder))
+    yield {
+        "slurm": f"start it by hand: mkdir -p {place}/run/log && cd {place}/run && sbatch ../launch.sh",
+        "kubernetes": f"start it by hand: kubectl apply -f {place}/configmap.yaml && "
+        f"kubectl create -f {place}/rayjob.yaml",
+    }.get(target, f"start it by hand: bash {place}/launch.sh; the run's files go to {place}/run")
+    if not has_rows and target != "kubernetes":
+        rows = shlex.quote(f"{folder}/run/data/rows.parquet")
+        yield f"it reads its rows from {rows}: make them with openrecipes data build, or name others with --sft-data"
 
 
 def _in_the_way(file: RenderedFile, folder: Path, *, force: bool) -> Iterator[Problem]:

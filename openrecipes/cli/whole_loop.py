@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from openrecipes.cli import output
 from openrecipes.cli.launching import Asked, begun, ready_to_launch, start, stay
+from openrecipes.cli.run_page import shown_path
 from openrecipes.problems import Problem, ProblemsError
 from openrecipes.runs.directory import RunDirectory
 from openrecipes.runs.json_files import write_atomically, write_json
@@ -42,8 +43,11 @@ def whole_loop(asked: Asked, *, write: bool) -> Ran:
     """
     ready = ready_to_launch(asked)
     book = begun(asked, ready)
-    with book.kept_true():
-        stay(book, start(book, ready), ready.launched)
+    stay(book, start(book, ready), ready.launched)
+    if not book.record.has_ended:
+        directory = shown_path(book.run.root)
+        follow, then = f"openrecipes launch --attach {directory}", f"openrecipes score {asked.recipe.file} {directory}"
+        output.say(f"the job goes on without us; follow it with `{follow}`, then `{then}`")
     card = _scored(book, ready) if book.record.outcome == "completed" else None
     unwritten = _written(asked, ready, card) if card and not card.is_refused and write else ()
     return Ran(run=book.run, record=book.record, card=card, problems=(*(card.problems if card else ()), *unwritten))

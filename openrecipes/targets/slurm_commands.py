@@ -42,6 +42,16 @@ def submit_command(name: str, run: Path) -> tuple[str, ...]:
     return ("sbatch", "--parsable", f"--job-name={name}", f"rendered/{ENTRY}", str(run))
 
 
+def job_number(printed: str) -> str:
+    """The job's id in what sbatch printed, `17` or `17;CLUSTER`. Raises: OutsideError where there is none."""
+    words = printed.split()
+    number = words[-1].partition(";")[0] if words else ""
+    if not number.isdecimal():
+        what = f"sbatch printed no job id, but {' '.join(words)[:200] or 'nothing'}"
+        raise _outside(what, "see whether the job is there: squeue --me")
+    return number
+
+
 def test_command(name: str, run: Path) -> tuple[str, ...]:
     """Whether Slurm would take the job; submits nothing."""
     return ("sbatch", "--test-only", f"--job-name={name}", f"rendered/{ENTRY}", str(run))

@@ -38,6 +38,16 @@ class SshTarget:
         """The script of this machine, that of a host, and the node script with what it needs."""
         profile, site = launch.profile, launch.profile.ssh or SshSite(hosts=())
         secrets = (secret.variable for secret in profile.secrets.values())
+        remote = shell_script(
+            "remote.sh.j2",
+            kept_variables=profile.kept_variables,
+            container=container_values(launch),
+            has_gpus=has_gpus(launch),
+        )
+        host_files = (
+            RenderedFile(path=REMOTE, text=remote, executable=True),
+            *node_files(launch, grace_s=NODE_GRACE_S),
+        )
         script = shell_script(
             "ssh.sh.j2",
             # ssh's own: the agent that holds the keys. It goes no further.
@@ -50,15 +60,7 @@ class SshTarget:
             folder=site.folder.rstrip("/"),
             connect_seconds=site.connect_seconds,
             secret_variables=tuple(sorted({name for name in secrets if name is not None})),
+            carried=tuple(file.path for file in host_files),
         )
-        remote = shell_script(
-            "remote.sh.j2",
-            kept_variables=profile.kept_variables,
-            container=container_values(launch),
-            has_gpus=has_gpus(launch),
-        )
-        files = (
-            RenderedFile(path=ENTRY, text=script, executable=True),
-            RenderedFile(path=REMOTE, text=remote, executable=True),
-        )
-        return Rendered(files=(*files, *node_files(launch, grace_s=NODE_GRACE_S), *sign_files()), entry=ENTRY)
+        entry = RenderedFile(path=ENTRY, text=script, executable=True)
+        return Rendered(files=(entry, *host_files, *sign_files()), entry=ENTRY)

@@ -15,6 +15,7 @@ from openrecipes.targets.run_book import RunBook
 from openrecipes.targets.slurm_commands import (
     PARTITIONS_COMMAND,
     job_name,
+    job_number,
     nodes_of,
     ran,
     submit_command,
@@ -95,11 +96,14 @@ def _slurm_job(book: RunBook, ready: Prepared) -> SlurmJob:
     # Before sbatch is called, so that whoever comes after a crash knows what to look for.
     submission = Submission(kind="slurm", id=None, name=name, command=command)
     book.note(outcome="running", submission=submission)
-    printed = ran(command, cwd=run.root, env=submit_environment(ready.launch.profile)).split()
-    number = printed[-1].partition(";")[0] if printed else ""
-    if not number.isdecimal():
-        what = f"sbatch printed no job id, but {' '.join(printed)[:200] or 'nothing'}"
-        raise OutsideError(Problem(place=Place(), rule="slurm", what=what, mend="see whether the job is there: squeue"))
+    try:
+        number = job_number(ran(command, cwd=run.root, env=submit_environment(ready.launch.profile)))
+    except OutsideError:
+        # A controller that answers too late has taken the job all the same.
+        found = found_by_name(submission, run)
+        if found is None:
+            raise
+        number = str(found.id)
     submission = submission.model_copy(update={"id": number})
     book.note(submission=submission)
     return SlurmJob(run, submission)

@@ -10,6 +10,7 @@ import time
 import pytest
 
 from openrecipes.problems import ProblemsError
+from openrecipes.runs.directory import RunDirectory
 from openrecipes.targets.follow import follow
 from openrecipes.targets.own_processes import own_processes
 from openrecipes.targets.stop import StopRequest, stop
@@ -126,11 +127,20 @@ def test_a_directory_is_used_once(stage):
     assert "a run directory is used once" in run.log.read_text()
 
 
-def test_the_script_works_by_hand_from_any_folder(stage):
+def test_the_script_works_by_hand_from_any_folder_and_its_files_lie_beside_it_or_where_one_says(stage):
     _, run = stage.placed(stage.launch())
+    before = sorted(run.root.iterdir())
     subprocess.run(["bash", "launch.sh"], cwd=run.rendered, check=True, timeout=60)
-    assert run.job().exit_status == 0
-    assert seen(run)["cwd"] == str(run.root)
+    beside = open_job(run.rendered / "run")
+    assert beside.exit_status == 0
+    assert sorted(run.root.iterdir()) == before
+    subprocess.run(["bash", str(run.rendered / "launch.sh"), "new/one"], cwd=stage.folder, check=True, timeout=60)
+    assert open_job(stage.folder / "new" / "one").exit_status == 0
+    assert json.loads((stage.folder / "new" / "one" / "seen.json").read_text())["cwd"] == str(stage.folder / "new/one")
+
+
+def open_job(root):
+    return RunDirectory(root=root).job()
 
 
 def test_bytes_that_changed_since_rendering_are_not_run(stage):

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import sys
 
 from loopback import PUBLISHED, Site, child_of, wait_until
 
@@ -118,3 +119,37 @@ def test_what_slurm_refuses_is_told_in_its_words_and_nothing_is_submitted(site: 
     assert many.returncode == 1
     assert "the partition has 4 nodes, and the job needs 16; Slurm would let it wait for ever" in many.stderr
     assert site.cluster.queue() == []
+
+
+def test_an_sbatch_that_fails_after_the_job_was_taken_loses_no_job(site: Site) -> None:
+    recipe, profile = site.smoke(**STEPS)
+    tool = site.folder / "bin" / "sbatch"
+    tool.parent.mkdir()
+    late = (
+        'case "$*" in *--parsable*) echo "sbatch: error: Socket timed out on send/recv operation" >&2; exit 1 ;; esac'
+    )
+    tool.write_text(f'#!/bin/bash\n"$(PATH="${{PATH#*:}}" command -v sbatch)" "$@" >"$0.said" 2>&1 || exit\n{late}\n')
+    tool.chmod(0o755)
+    path = f"{tool.parent}:{site.cluster.env()['PATH']}"
+    done = site.launch(recipe, profile, "run", env={"PATH": path})
+    document = json.loads(done.stdout)
+    assert (done.returncode, document["outcome"]) == (0, "completed")
+    assert (
+        document["submission"]["id"]
+        == document["job"]["scheduler_id"]
+        == tool.with_name("sbatch.said").read_text().strip()
+    )
+
+
+def test_rendered_files_run_by_hand(site: Site) -> None:
+    recipe, profile = site.smoke()
+    words = [sys.executable, "-m", "openrecipes", "render", str(recipe), "--cluster", str(profile), "-o", "by hand"]
+    rendered = site.cluster.run(*words, cwd=site.folder)
+    (call,) = [
+        line.partition(": ")[2] for line in rendered.stderr.splitlines() if line.startswith("start it by hand: ")
+    ]
+    submitted = site.cluster.run("bash", "-c", call.replace("sbatch ", "sbatch --wait "), cwd=site.folder)
+    assert submitted.returncode == 0, submitted.stderr
+    job = json.loads((site.folder / "by hand" / "run" / "job.json").read_text())
+    assert (job["exit_status"], job["cause"]) == (0, None)
+    assert "step 13:" in (site.folder / "by hand" / "run" / "log" / "train.log").read_text()
