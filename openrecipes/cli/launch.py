@@ -68,7 +68,7 @@ def launch(
         )
         ready = ready_to_launch(asked)
         if dry:
-            rendered, listing = dry_run(ready)
+            rendered, listing = dry_run(asked, ready)
             output.result(rendered, as_json=json, text=listing)
             return
         book = begun(asked, ready)

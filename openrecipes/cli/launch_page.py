@@ -11,22 +11,27 @@ from rich.table import Table
 from rich.text import Text
 
 from openrecipes.cli import output
+from openrecipes.cli.ask_cost import cost_in_words
+from openrecipes.cli.launching import Asked
 from openrecipes.cli.render_page import document, listing
 from openrecipes.cli.run_page import files_table, log_tail, shown_path
+from openrecipes.problems import OutsideError
 from openrecipes.targets.rendering import Prepared
 from openrecipes.targets.run_book import RunBook
+from openrecipes.targets.slurm_commands import PARTITIONS_COMMAND, ran
 from openrecipes.targets.starting import slurm_would_take
 from openrecipes.targets.submit import write_rendered
 
 
-def dry_run(ready: Prepared) -> tuple[dict[str, Any], str]:
+def dry_run(asked: Asked, ready: Prepared) -> tuple[dict[str, Any], str]:
     """What `render --json` prints, and the files with what would be done with them."""
     how = {
         "slurm": "would be submitted, in the directory RUN: sbatch --parsable --job-name=NAME rendered/launch.sh RUN",
         "kubernetes": "would be created with kubectl, after configmap.yaml",
     }.get(ready.target.name, "would be started here: bash rendered/launch.sh RUN")
     entry = f"{ready.rendered.entry} {how}; render_sha256 {ready.rendered.render_sha256}"
-    for remark in (*ready.deviations, entry, *_scheduler_says(ready)):
+    cost = cost_in_words(asked.recipe.recipe, ready.launch.recipe, asked.profile)
+    for remark in (*ready.deviations, *((cost[1],) if cost else ()), entry, *_scheduler_says(ready)):
         output.say(remark)
     return document(ready.launch.command, ready.rendered, ready.deviations), listing(ready.rendered)
 
@@ -34,6 +39,11 @@ def dry_run(ready: Prepared) -> tuple[dict[str, Any], str]:
 def _scheduler_says(ready: Prepared) -> Iterator[str]:
     """What sbatch says of the script without taking it, where there is an sbatch."""
     if ready.target.name != "slurm" or shutil.which("sbatch") is None:
+        return
+    try:
+        ran(PARTITIONS_COMMAND)
+    except OutsideError as error:
+        yield f"no Slurm answers here, so it was not asked: {'; '.join(problem.what for problem in error.problems)}"
         return
     with tempfile.TemporaryDirectory(prefix="openrecipes-") as folder:
         write_rendered(ready.rendered, Path(folder) / "rendered")

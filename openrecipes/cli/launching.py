@@ -5,10 +5,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from openrecipes.catalog.prices import default_price
 from openrecipes.check.report import check_recipe
 from openrecipes.cli import output
-from openrecipes.cli.ask_cost import ask_cost
+from openrecipes.cli.ask_cost import ask_cost, price_of
 from openrecipes.cli.run_progress import run_progress
 from openrecipes.cli.run_rows import built_rows, given_rows, refuse_far_source
 from openrecipes.problems import Place, Problem, ProblemsError, errors_in
@@ -77,7 +76,7 @@ def begun(asked: Asked, ready: Prepared) -> RunBook:
 
     Raises: ProblemsError or UsageError where it is too costly, or where its rows or its directory cannot be had.
     """
-    ask_cost(asked.recipe, agreed=asked.agrees_to_cost)
+    ask_cost(asked.recipe, ready.launch.recipe, asked.profile, agreed=asked.agrees_to_cost)
     _refuse_other_image(asked.profile)
     refuse_directory(ready.target.name, asked.run_dir or Path(asked.profile.paths.runs or RUNS))
     rows = _rows_before(asked, ready)
@@ -163,9 +162,8 @@ def _found(book: RunBook) -> Job:
 
 def usd_per_hour(recipe: LocatedRecipe) -> float | None:
     """What the recipe's GPUs cost an hour, by the catalogue's own price; None where there is none."""
-    gpu = recipe.recipe.gpu
-    price = default_price(gpu.instance) if gpu.instance else None
-    return price.usd_per_gpu_hour * gpu.count if price else None
+    price = price_of(recipe.recipe)
+    return price.usd_per_gpu_hour * recipe.recipe.gpu.count if price else None
 
 
 def _refusals_here(launch: Launch) -> Iterator[Problem]:

@@ -4,7 +4,7 @@ from typing import Final, Literal
 
 from pydantic import Field
 
-from openrecipes.recipe.block import Block, Count, Text
+from openrecipes.recipe.block import Block, Count, Positive, Text
 from openrecipes.recipe.model import ArgumentValue, EnvironmentName, FlagName
 from openrecipes.targets.container import Container
 from openrecipes.targets.fabric import Fabric
@@ -78,6 +78,9 @@ class Profile(Block):
     hang: Hang = Field(default=Hang(), description="When a run that takes no step any more is ended.")
     time_limit_seconds: Count | None = Field(
         default=None, description="Longest time of a run; null is the scheduler's own. Unit: seconds."
+    )
+    ask_above_usd: Positive = Field(
+        default=50, description="A launch that costs more is asked about, or needs --yes. Unit: US dollars."
     )
     join_seconds: Count = Field(default=300, description="Longest wait until every GPU has joined Ray. Unit: seconds.")
 
