@@ -130,7 +130,11 @@ def write_tokenizer(folder: Path, *, count: int = 3_000, template: str | None = 
     }  # fmt: skip
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "tokenizer.json").write_text(json.dumps(document, ensure_ascii=False), encoding="utf-8")
-    config = {"eos_token": "<|im_end|>", "pad_token": {"content": "<|endoftext|>"}}
+    config = {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "eos_token": "<|im_end|>",
+        "pad_token": {"__type": "AddedToken", "content": "<|endoftext|>", "special": True},
+    }
     (folder / "tokenizer_config.json").write_text(json.dumps(config), encoding="utf-8")
     if template is not None:
         (folder / "chat_template.jinja").write_text(template, encoding="utf-8")

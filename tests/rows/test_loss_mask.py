@@ -1,11 +1,14 @@
 """Which characters and tokens are supervised, against a frozen table and a second telling of the rule."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from conversation_strategies import messages_with_markup
 from hypothesis import given, settings
+from mask_cases import CASES
+from mask_cases import SKIPPED as LEFT_OUT
 
 from openrecipes.rows.chat_template import plain_text
 from openrecipes.rows.conversations import Skipped, SkipReason, conversation
@@ -138,3 +141,25 @@ def test_a_token_counts_if_any_of_its_characters_does_and_an_empty_one_never() -
     offsets = [(0, 2), (2, 2), (2, 4), (4, 5), (4, 5), (5, 6)]
     assert mask_of_offsets(offsets, [(3, 5)], 6).tolist() == [0, 0, 1, 1, 1, 0]
     assert mask_of_offsets(offsets, [], 6).tolist() == [0] * 6
+
+
+FROZEN = Path(__file__).resolve().parents[1] / "golden" / "rows" / "slime_masks.tsv"
+
+
+def test_ids_and_masks_are_those_that_slime_gave(embedded: Tokenizer) -> None:
+    lines = [line.split("\t") for line in FROZEN.read_text(encoding="utf-8").splitlines()]
+    assert [name for name, _, _ in lines] == list(CASES)
+    encoder, template = PieceEncoder(embedded), embedded.chat_template()
+    for name, ids, mask in lines:
+        encoded = encoder.encoded([rendered(conversation({"messages": CASES[name]}), template)])
+        assert " ".join(map(str, np.frombuffer(encoded.ids, "<i4")[1:].tolist())) == ids, name
+        assert "".join(map(str, encoded.mask[1:])) == mask, name
+        assert "1" in mask
+
+
+@pytest.mark.parametrize("name", LEFT_OUT)
+def test_what_slime_stops_at_or_masks_wrongly_is_left_out(name: str, embedded: Tokenizer) -> None:
+    messages, reason, _ = LEFT_OUT[name]
+    with pytest.raises(Skipped) as caught:
+        rendered(conversation({"messages": messages}), embedded.chat_template())
+    assert caught.value.reason is reason
