@@ -1,8 +1,8 @@
 """Whether the nodes of a run may start it: every node's preflight, and the nodes against each other.
 
-    python preflight_verdict.py FOLDER --nodes 16 [--within 300] [-o FILE]
+    python preflight_verdict.py FOLDER --nodes 16 [--within 300] [--blocks] [-o FILE]
 
-FOLDER holds one report of preflight.py a node. Prints {"ok", "nodes", "problems"}; a problem is {"host", "check",
+FOLDER holds one report of preflight.py a node. Writes {"ok", "nodes", "problems"}; a problem is {"host", "check",
 "status", "why"}. Waits so long for reports to come. Ends with 1 where a node is missing, a check fails, or nodes
 differ in what must be equal. The standard library only, Python 3.10 or newer, one file.
 """
@@ -73,12 +73,28 @@ def different(found: list[dict[str, Any]]) -> list[dict[str, str]]:
     return wrong
 
 
+def cause(wrong: list[dict[str, str]]) -> str:
+    """`the preflight: gpu-count on n3 (7 GPUs are visible), memlock on n1, n2 (…)`: failed checks and their nodes."""
+    failed = [problem for problem in wrong if problem["status"] == "fail"]
+    by_check: dict[str, list[dict[str, str]]] = collections.defaultdict(list)
+    for problem in failed:
+        by_check[problem["check"]].append(problem)
+    parts = []
+    for check, found in by_check.items():
+        hosts = list(dict.fromkeys(problem["host"] for problem in found if problem["host"]))
+        more = f" and {len(hosts) - 3} more" if len(hosts) > 3 else ""
+        where = f" on {', '.join(hosts[:3])}{more}" if hosts else ""
+        parts.append(f"{check}{where} ({found[0]['why'][:120]})")
+    return f"the preflight: {', '.join(parts)}"
+
+
 def main() -> int:
     """Prints the verdict; 1 where it is no."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--nodes", type=int, required=True)
     parser.add_argument("--within", type=float, default=0.0, help="seconds to wait for all reports")
+    parser.add_argument("--blocks", action="store_true", help="say in one line what ends the run")
     parser.add_argument("-o", "--output", type=Path, help="file to write (default: stdout)")
     args = parser.parse_args()
     found = awaited(args.folder, args.nodes, args.within)
@@ -89,6 +105,8 @@ def main() -> int:
         sys.stdout.write(text)
     else:
         args.output.write_text(text, encoding="utf-8")
+    if args.blocks and not ok:
+        print(f"openrecipes: cause: {cause(wrong)}", file=sys.stderr)
     for problem in wrong:
         print(f"preflight: {problem['host'] or 'all nodes'}: {problem['check']}: {problem['why']}", file=sys.stderr)
     return 0 if ok else 1

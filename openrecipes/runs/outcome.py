@@ -1,6 +1,11 @@
 """How a run ended, from what its script recorded and what its log holds."""
 
+from typing import Final
+
 from openrecipes.runs.record import Job, Outcome
+
+# A scheduler's words for an end that is no success, whatever the script could still write down.
+_BROKEN: Final = ("FAILED", "STOPPED", "DELETED")
 
 
 def outcome(
@@ -26,6 +31,8 @@ def outcome(
         return "interrupted", f"{cause}stopped by SIG{job.signal}, {so_far}"
     if job.exit_status != 0:
         return "failed", f"{cause}exit status {job.exit_status}, {so_far}"
+    if ended_as is not None and ended_as.startswith(_BROKEN):
+        return "failed", f"exit status 0, {so_far}{by_scheduler}"
     if steps_read < steps_wanted:
         return "failed", f"exit status 0, but {so_far}"
     return "completed", None

@@ -71,6 +71,9 @@ class Submission(Block):
     name: Text | None = Field(default=None, description="Its name there, by which it is found without an id.")
     host: Text | None = Field(default=None, description="Host of the process, or namespace of the job.")
     command: tuple[Text, ...] = Field(default=(), description="The command that submitted it.")
+    folder: Text | None = Field(
+        default=None, description="Folder of its files there; null where they are written here."
+    )
     ended_as: Text | None = Field(default=None, description="How the scheduler says that it ended, as COMPLETED.")
 
 

@@ -3,42 +3,20 @@
 import json
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import IO, Any, Final
 
 from openrecipes.problems import OutsideError, Place, Problem
-from openrecipes.targets.kubernetes import CONFIG, JOB
+from openrecipes.targets.kubernetes import CONFIG, JOB, MANAGED_BY
 from openrecipes.targets.kubernetes_site import KubernetesSite
 
+# Of one question to the API server, and of kubectl as a whole.
+_REQUEST_S: Final = 30
 _LIMIT_S: Final = 120
-_ENDED: Final = ("SUCCEEDED", "FAILED", "STOPPED")
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class JobStatus:
-    """What a RayJob says of itself; each part is empty until KubeRay writes it."""
-
-    job: str
-    deployment: str
-    reason: str
-    message: str
-    ray_cluster: str
-
-    @property
-    def outcome(self) -> Literal["waiting", "running", "succeeded", "failed"]:
-        """How it stands. Only a job that SUCCEEDED did: a stopped one also ends as `Complete`."""
-        if self.job == "SUCCEEDED":
-            return "succeeded"
-        if self.job in _ENDED or self.deployment in ("Failed", "ValidationFailed", "Complete"):
-            return "failed"
-        return "running" if self.job == "RUNNING" else "waiting"
-
-    @property
-    def words(self) -> str:
-        """`FAILED (AppFailed): entrypoint command failed with exit code 7`."""
-        state = self.job or self.deployment or "not yet seen by KubeRay"
-        return "".join((state, f" ({self.reason})" if self.reason else "", f": {self.message}" if self.message else ""))
+# Of a command in a pod that brings files here.
+COPY_S: Final = 1800
+RULE: Final = "kubectl"
+MISSING: Final = "kubectl-installed"
 
 
 def kubectl(site: KubernetesSite, *words: str) -> tuple[str, ...]:
@@ -48,75 +26,111 @@ def kubectl(site: KubernetesSite, *words: str) -> tuple[str, ...]:
 
 
 def create_config_command(site: KubernetesSite, rendered: Path) -> tuple[str, ...]:
-    """Creates the ConfigMap, or finds it: its name holds its content's hash, so one that is there is the same."""
-    return kubectl(site, "apply", "-f", str(rendered / CONFIG))
+    """Creates the ConfigMap. Not `apply`, whose copy of it in an annotation may have 256 KiB."""
+    return kubectl(site, "create", "-f", str(rendered / CONFIG))
 
 
-def create_job_command(site: KubernetesSite, rendered: Path) -> tuple[str, ...]:
-    """Creates the RayJob; prints `rayjob.ray.io/NAME`, with the name that the API server gave."""
-    return kubectl(site, "create", "-f", str(rendered / JOB), "-o", "name")
+def create_job_command(site: KubernetesSite, rendered: Path, marker: str) -> tuple[str, ...]:
+    """Creates the RayJob; prints `rayjob.ray.io/NAME`, with the name that the API server gave.
+
+    The marker becomes the name of its field manager: equal bytes of two launches are told apart by it.
+    """
+    return kubectl(site, "create", "-f", str(rendered / JOB), f"--field-manager={marker}", "-o", "name")
 
 
-def status_command(site: KubernetesSite, name: str) -> tuple[str, ...]:
-    """Prints the RayJob as JSON."""
-    return kubectl(site, "get", f"rayjobs.ray.io/{name}", "-o", "json")
+def job_command(site: KubernetesSite, name: str) -> tuple[str, ...]:
+    """Prints the RayJob as JSON, with who manages its fields; nothing where there is none."""
+    return _get(site, f"rayjobs.ray.io/{name}", "--ignore-not-found", "--show-managed-fields")
+
+
+def jobs_command(site: KubernetesSite) -> tuple[str, ...]:
+    """Prints all RayJobs of ours as JSON, with who manages their fields."""
+    return _get(site, "rayjobs.ray.io", "-l", f"{MANAGED_BY[0]}={MANAGED_BY[1]}", "--show-managed-fields")
+
+
+def config_command(site: KubernetesSite, name: str) -> tuple[str, ...]:
+    """Prints a ConfigMap as JSON."""
+    return _get(site, f"configmap/{name}")
+
+
+def pods_command(site: KubernetesSite, ray_cluster: str) -> tuple[str, ...]:
+    """Prints the pods of a RayCluster as JSON."""
+    return _get(site, "pods", "-l", f"ray.io/cluster={ray_cluster}")
+
+
+def own_command(site: KubernetesSite, config: str, job: str, uid: str) -> tuple[str, ...]:
+    """Lets a ConfigMap go with the RayJobs that use it."""
+    owner = {"apiVersion": "ray.io/v1", "kind": "RayJob", "name": job, "uid": uid}
+    patch = json.dumps({"metadata": {"ownerReferences": [owner]}})
+    return kubectl(site, "patch", f"configmap/{config}", "--type=strategic", "-p", patch)
 
 
 def log_command(site: KubernetesSite, name: str) -> tuple[str, ...]:
-    """Follows the job's log, from its first line; the submitter's Job has the RayJob's name."""
-    return kubectl(site, "logs", "--follow", "--pod-running-timeout=60s", f"job/{name}")
+    """Prints the log of the job's submitter; its Job has the RayJob's name."""
+    return kubectl(site, "logs", f"job/{name}")
 
 
-def head_command(site: KubernetesSite, ray_cluster: str) -> tuple[str, ...]:
-    """Prints the head pod's name."""
-    labels = f"ray.io/cluster={ray_cluster},ray.io/node-type=head"
-    return kubectl(site, "get", "pods", "-l", labels, "-o", "jsonpath={.items[0].metadata.name}")
-
-
-def collect_command(site: KubernetesSite, pod: str, run_dir: str) -> tuple[str, ...]:
-    """Writes the run's directory as a tar to stdout; works while the pods stay, and from any that mounts it."""
-    return kubectl(site, "exec", pod, "-c", "ray", "--", "tar", "-C", run_dir, "-cf", "-", ".")
+def exec_command(site: KubernetesSite, pod: str, *words: str) -> tuple[str, ...]:
+    """Runs a command in a pod's Ray container."""
+    return kubectl(site, "exec", pod, "-c", "ray", "--", *words)
 
 
 def delete_command(site: KubernetesSite, name: str) -> tuple[str, ...]:
     """Ends the run and its cluster; what it wrote to the shared volume stays."""
-    return kubectl(site, "delete", f"rayjobs.ray.io/{name}", "--wait=false")
+    return kubectl(site, "delete", f"rayjobs.ray.io/{name}", "--ignore-not-found", "--wait=false")
 
 
-def create(site: KubernetesSite, rendered: Path) -> str:
-    """The new RayJob's name, its files and itself created. Raises: OutsideError with kubectl's own words."""
-    ran(create_config_command(site, rendered))
-    return ran(create_job_command(site, rendered)).strip().rpartition("/")[2]
-
-
-def status(site: KubernetesSite, name: str) -> JobStatus:
-    """Where a RayJob stands. Raises: OutsideError with kubectl's own words."""
-    return job_status(json.loads(ran(status_command(site, name))))
-
-
-def job_status(document: dict[str, Any]) -> JobStatus:
-    """The status in a RayJob's document."""
-    found = document.get("status") or {}
-    names = ("jobStatus", "jobDeploymentStatus", "reason", "message", "rayClusterName")
-    job, deployment, reason, message, ray_cluster = (str(found.get(name) or "") for name in names)
-    return JobStatus(job=job, deployment=deployment, reason=reason, message=message, ray_cluster=ray_cluster)
+def answer(command: Sequence[str]) -> dict[str, Any]:
+    """The JSON object that a command prints; an empty one for nothing. Raises: OutsideError."""
+    text = ran(command)
+    try:
+        document = json.loads(text) if text.strip() else {}
+    except ValueError as error:
+        raise _outside(f"kubectl printed no JSON but {text[:200]}", "run it by hand to see why") from error
+    return document if isinstance(document, dict) else {}
 
 
 def ran(command: Sequence[str]) -> str:
     """What a command prints. Raises: OutsideError with its own words where it fails."""
+    done = _done(command, stdout=subprocess.PIPE, limit_s=_LIMIT_S)
+    return (done.stdout or b"").decode(errors="replace")
+
+
+def ran_into(command: Sequence[str], out: IO[bytes], *, limit_s: float = _LIMIT_S) -> None:
+    """Writes what a command prints to a file. Raises: OutsideError with its own words where it fails."""
+    _done(command, stdout=out, limit_s=limit_s)
+
+
+def words_of(error: OutsideError) -> str:
+    """What kubectl said, in one line."""
+    return "; ".join(problem.what for problem in error.problems)
+
+
+def _get(site: KubernetesSite, *words: str) -> tuple[str, ...]:
+    return kubectl(site, "get", *words, "-o", "json", f"--request-timeout={_REQUEST_S}s")
+
+
+def _done(command: Sequence[str], *, stdout: int | IO[bytes], limit_s: float) -> "subprocess.CompletedProcess[bytes]":
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=_LIMIT_S, stdin=subprocess.DEVNULL
+            command,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            check=False,
+            timeout=limit_s,
+            stdin=subprocess.DEVNULL,
+            # A Ctrl-C in the terminal is ours to answer: kubectl would end half-way.
+            start_new_session=True,
         )
     except FileNotFoundError as error:
-        raise _outside("kubectl is not on PATH", "install kubectl, and log in to the cluster") from error
+        raise _outside("kubectl is not on PATH", "install kubectl, and log in to the cluster", MISSING) from error
     except subprocess.TimeoutExpired as error:
-        raise _outside(f"kubectl gave no answer within {_LIMIT_S} s", "see whether the cluster is reached") from error
+        raise _outside(f"kubectl gave no answer within {limit_s:g} s", "see whether the cluster is reached") from error
     if done.returncode != 0:
-        words = " ".join(done.stderr.split())[-500:] or f"exit status {done.returncode}"
-        raise _outside(words, f"see what the cluster says: {' '.join(command[:6])} …")
-    return done.stdout
+        said = " ".join(done.stderr.decode(errors="replace").split())[-500:] or f"exit status {done.returncode}"
+        raise _outside(said, f"see what the cluster says: {' '.join(command[:6])} …")
+    return done
 
 
-def _outside(what: str, mend: str) -> OutsideError:
-    return OutsideError(Problem(place=Place(), rule="kubectl", what=what, mend=mend))
+def _outside(what: str, mend: str, rule: str = RULE) -> OutsideError:
+    return OutsideError(Problem(place=Place(), rule=rule, what=what, mend=mend))

@@ -14,7 +14,7 @@ from openrecipes.targets.kubernetes_pods import MOUNT, pod_template
 from openrecipes.targets.kubernetes_refusals import kubernetes_refusals
 from openrecipes.targets.kubernetes_site import KubernetesSite
 from openrecipes.targets.local import GRACE_S
-from openrecipes.targets.node_script import LOG_SETTINGS, RAY_SETTINGS, argument_words, variables
+from openrecipes.targets.node_script import LOG_SETTINGS, RAY_SETTINGS, argument_words, hang_values, variables
 from openrecipes.targets.preflight import preflight_files, preflight_words
 from openrecipes.targets.probes import node_value
 from openrecipes.targets.target import Launch, Rendered, RenderedFile
@@ -22,6 +22,8 @@ from openrecipes.targets.templates import program, shell_script
 
 CONFIG: Final = "configmap.yaml"
 JOB: Final = "rayjob.yaml"
+# Label of what is ours in a cluster.
+MANAGED_BY: Final = ("app.kubernetes.io/managed-by", "openrecipes")
 # The API server's limit of a ConfigMap's data.
 _MOST_BYTES: Final = 2**20
 # One word and one file: KubeRay pastes it into a shell of the submitter, where `&&` or `;` would act.
@@ -83,7 +85,7 @@ _Dumper.add_representer(str, _represent_text)
 
 
 def _config_map(site: KubernetesSite, name: str, files: dict[str, str]) -> dict[str, Any]:
-    metadata = {"name": name, "namespace": site.namespace, "labels": _labels()}
+    metadata = {"name": name, "namespace": site.namespace, "labels": dict([MANAGED_BY])}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "immutable": True, "data": files}
 
 
@@ -106,7 +108,7 @@ def _ray_job(launch: Launch, site: KubernetesSite, config: str) -> dict[str, Any
             # Completed by the API server: equal files can run twice, and never under one name.
             "generateName": job_prefix(recipe.model, recipe.layout.label),
             "namespace": site.namespace,
-            "labels": {**_labels(), **site.labels},
+            "labels": {**site.labels, **dict([MANAGED_BY])},
         },
         "spec": {
             "submissionMode": "K8sJobMode",
@@ -122,10 +124,6 @@ def _ray_job(launch: Launch, site: KubernetesSite, config: str) -> dict[str, Any
             "rayClusterSpec": cluster,
         },
     }
-
-
-def _labels() -> dict[str, str]:
-    return {"app.kubernetes.io/managed-by": "openrecipes"}
 
 
 def _files(launch: Launch) -> dict[str, str]:
@@ -161,6 +159,7 @@ def _entry_script(launch: Launch) -> str:
     return shell_script(
         "kubernetes_entry.sh.j2",
         grace_seconds=GRACE_S,
+        hang=hang_values(launch.profile.hang),
         variables=(("SLIME_DIR", paths.slime or ""), *variables(launch)),
         argument_words=tuple(argument_words(argument) for argument in launch.command.arguments),
         recorded_variables=tuple(dict.fromkeys((*LOG_SETTINGS, *RAY_SETTINGS, *fabric, *names))),

@@ -8,6 +8,7 @@ from openrecipes.runs.directory import RunDirectory
 from openrecipes.runs.record import RunRecord, Submission
 from openrecipes.targets import local, ssh
 from openrecipes.targets.job import Job
+from openrecipes.targets.kubernetes_start import created, found_job
 from openrecipes.targets.node_script import node_count
 from openrecipes.targets.process_job import ProcessJob, is_launched_script
 from openrecipes.targets.rendering import Prepared
@@ -35,6 +36,8 @@ def started(book: RunBook, ready: Prepared) -> Job:
     refuse_submitted(book.record)
     if ready.target.name == "slurm":
         return _slurm_job(book, ready)
+    if ready.target.name == "kubernetes":
+        return created(book, ready)
     job = submit(ready.rendered, book.run, stop_s=_stop_s(ready.target.name))
     book.note(outcome="running", submission=job.submission)
     return job
@@ -51,6 +54,8 @@ def found_again(run: RunDirectory, record: RunRecord) -> Job:
         if found is None:
             raise _lost(run, f"Slurm knows no job {submission.name} of this directory")
         return SlurmJob(run, found)
+    if submission.kind == "kubernetes":
+        return found_job(run, record)
     return _found_process(run, submission, record.target)
 
 

@@ -5,23 +5,21 @@ import os
 from pathlib import Path
 
 import pytest
-from rayjobs import launch, profile
+from rayjobs import profile
 
 from openrecipes.problems import OutsideError
 from openrecipes.targets.kubectl import (
-    JobStatus,
-    collect_command,
-    create,
+    answer,
+    create_job_command,
     delete_command,
-    head_command,
-    job_status,
+    exec_command,
+    job_command,
     kubectl,
     log_command,
-    status,
+    ran,
 )
-from openrecipes.targets.kubernetes import KubernetesTarget
 from openrecipes.targets.kubernetes_site import KubernetesSite
-from openrecipes.targets.submit import write_rendered
+from openrecipes.targets.kubernetes_status import JobStatus, is_marked, job_status, pods, pods_words
 
 FAKE = """#!/bin/sh
 printf '%s\\n' "$*" >> "$FOLDER/asked"
@@ -81,40 +79,62 @@ def test_a_status_in_words() -> None:
     assert job_status({}).words == "not yet seen by KubeRay"
 
 
-def test_a_launch_creates_the_config_first_and_learns_the_jobs_name(cluster: Path, site: KubernetesSite) -> None:
-    rendered = KubernetesTarget().render(launch())
-    write_rendered(rendered, cluster / "rendered")
-    assert create(site, cluster / "rendered") == "qwen-abcde"
-    asked = (cluster / "asked").read_text(encoding="utf-8").splitlines()
-    assert asked == [
-        f"--namespace training apply -f {cluster}/rendered/configmap.yaml",
-        f"--namespace training create -f {cluster}/rendered/rayjob.yaml -o name",
-    ]
-
-
 def test_a_refusal_of_the_cluster_is_said_in_its_words(cluster: Path, site: KubernetesSite) -> None:
     (cluster / "refuses").touch()
     with pytest.raises(OutsideError, match="admission webhook denied"):
-        create(site, cluster)
+        ran(create_job_command(site, cluster, "mark"))
 
 
 def test_a_status_is_read_from_the_cluster(cluster: Path, site: KubernetesSite) -> None:
     document = {"status": {"jobStatus": "RUNNING", "rayClusterName": "qwen-abcde-x1y2z"}}
     (cluster / "status").write_text(json.dumps(document), encoding="utf-8")
-    found = status(site, "qwen-abcde")
+    found = job_status(answer(job_command(site, "qwen-abcde")))
     assert (found.outcome, found.ray_cluster) == ("running", "qwen-abcde-x1y2z")
+    (cluster / "status").write_text("", encoding="utf-8")
+    assert answer(job_command(site, "qwen-abcde")) == {}
+    (cluster / "status").write_text("<html>", encoding="utf-8")
+    with pytest.raises(OutsideError, match="no JSON"):
+        answer(job_command(site, "qwen-abcde"))
 
 
 def test_without_kubectl_it_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, site: KubernetesSite) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(OutsideError, match="not on PATH"):
-        status(site, "x")
+        ran(job_command(site, "x"))
 
 
 def test_commands_name_the_context_the_namespace_and_the_run(site: KubernetesSite) -> None:
     named = site.model_copy(update={"context": "my cluster"})
     assert kubectl(named, "get")[:5] == ("kubectl", "--context", "my cluster", "--namespace", "training")
     assert log_command(site, "j")[-1] == "job/j"
-    assert "ray.io/cluster=c,ray.io/node-type=head" in head_command(site, "c")
-    assert collect_command(site, "p", "/fsx/runs/c")[-6:] == ("tar", "-C", "/fsx/runs/c", "-cf", "-", ".")
+    assert exec_command(site, "p", "tar", "x")[-6:] == ("p", "-c", "ray", "--", "tar", "x")
     assert "rayjobs.ray.io/j" in delete_command(site, "j")
+
+
+def test_a_job_is_ours_by_its_mark_alone() -> None:
+    document = {"metadata": {"name": "x", "managedFields": [{"manager": "ray-operator"}, {"manager": "mark"}]}}
+    assert is_marked(document, "mark")
+    assert not is_marked(document, "another")
+    assert not is_marked({"metadata": {"name": "x"}}, "mark")
+
+
+def test_how_a_job_ended_in_one_word() -> None:
+    assert _status(jobStatus="SUCCEEDED", reason="x").ended_as == "SUCCEEDED"
+    assert _status(jobStatus="STOPPED", jobDeploymentStatus="Complete").ended_as == "STOPPED"
+    given_up = _status(jobStatus="RUNNING", jobDeploymentStatus="Failed", reason="DeadlineExceeded")
+    assert given_up.ended_as == "FAILED (DeadlineExceeded)"
+
+
+def test_pods_that_wait_say_why() -> None:
+    def pod(name: str, kind: str, **status: object) -> dict[str, object]:
+        return {"metadata": {"name": name, "labels": {"ray.io/node-type": kind}}, "status": status}
+
+    unscheduled = [{"type": "PodScheduled", "status": "False", "message": "0/4 nodes are available"}]
+    waiting = [{"state": {"waiting": {"reason": "ImagePullBackOff", "message": "not found"}}}]
+    found = pods(
+        {"items": [pod("a", "worker", phase="Pending", conditions=unscheduled), pod("b", "head", phase="Running")]}
+    )
+    assert [one.name for one in found] == ["b", "a"]
+    assert pods_words(found, 16) == "1 of 16 pods run; 0/4 nodes are available"
+    assert pods({"items": [pod("a", "head", containerStatuses=waiting)]})[0].why == "ImagePullBackOff: not found"
+    assert pods({}) == ()

@@ -1,3 +1,5 @@
+watch_steps &
+beside+=("$!")
 
 SLIME_DIR=/root/slime
 HF_CKPT=/fsx/checkpoints/Qwen3.5-397B-A17B
@@ -83,11 +85,12 @@ arguments=(
   --distributed-timeout-minutes 30
 )
 
-if ! run_owned python3 "$here/preflight_verdict.py" "$RUN_DIR/preflight" --nodes 8 --within 600 \
+echo "openrecipes: stage preflight"
+if ! run_owned python3 "$here/preflight_verdict.py" "$RUN_DIR/preflight" --nodes 8 --within 600 --blocks \
   -o "$RUN_DIR/preflight.json"; then
-  echo "openrecipes: cause: the preflight, see preflight.json"
   exit 1
 fi
+echo "openrecipes: stage joining"
 # slime waits for missing GPUs without limit, so the bound is ours.
 run_owned python3 "$here/ray_cluster.py" wait --address auto --nodes 8 --gpus 64 \
   --within 600 || exit
@@ -108,5 +111,6 @@ if [ -f "${TORCH_DIST-}/openrecipes-checkpoint.json" ]; then
   cp -- "$TORCH_DIST/openrecipes-checkpoint.json" "$RUN_DIR/checkpoint.json"
 fi
 
+echo "openrecipes: stage loading"
 cd -- "$SLIME_DIR" || exit 2
 run_owned python3 train_async.py "${arguments[@]}"

@@ -1,0 +1,119 @@
+"""A RayJob created once, from the rendered bytes; and one that an earlier harness created, found again."""
+
+import secrets
+import time
+from contextlib import suppress
+from typing import Final
+
+import yaml
+
+from openrecipes.layouts.degrees import nodes
+from openrecipes.problems import OutsideError, Place, Problem, ProblemsError
+from openrecipes.recipe.model import Recipe
+from openrecipes.recipe.read import read_recipe
+from openrecipes.runs.directory import RunDirectory
+from openrecipes.runs.record import RunRecord, Submission
+from openrecipes.targets.kubectl import (
+    MISSING,
+    answer,
+    config_command,
+    create_config_command,
+    create_job_command,
+    own_command,
+    ran,
+    words_of,
+)
+from openrecipes.targets.kubernetes import CONFIG
+from openrecipes.targets.kubernetes_job import KubernetesJob
+from openrecipes.targets.kubernetes_site import KubernetesSite
+from openrecipes.targets.read_profile import read_profile
+from openrecipes.targets.rendering import Prepared
+from openrecipes.targets.run_book import RunBook
+from openrecipes.targets.submit import refuse_changed
+
+# Looks for a RayJob whose creation gave no answer, and the time between them.
+_LOOKS: Final = 3
+_LOOK_S: Final = 2.0
+# A field manager's name holds 128 bytes.
+_NAME_CHARACTERS: Final = 90
+
+
+def created(book: RunBook, ready: Prepared) -> KubernetesJob:
+    """The RayJob, its files and itself created from the bytes on disk; the record names its mark before it is.
+
+    Raises: ProblemsError, and creates nothing, if those are not the rendered bytes; OutsideError with kubectl's
+    own words where the cluster refuses it.
+    """
+    run, profile = book.run, ready.launch.profile
+    if profile.kubernetes is None:
+        raise ValueError("a profile without a kubernetes block is refused before it is rendered")
+    refuse_changed(ready.rendered, run)
+    config = _config(run, profile.kubernetes)
+    mark = f"openrecipes-{run.root.name[:_NAME_CHARACTERS]}-{secrets.token_hex(8)}"
+    command = create_job_command(profile.kubernetes, run.rendered, mark)
+    submission = Submission(kind="kubernetes", id=None, name=mark, host=profile.kubernetes.namespace, command=command)
+    book.note(outcome="running", submission=submission)
+    job = KubernetesJob(run, submission, profile, pods=_pods(ready.launch.recipe))
+    try:
+        name = ran(command).strip().rpartition("/")[2]
+    except OutsideError as error:
+        _found_or_refused(job, error)
+    else:
+        book.note(submission=job.named(name))
+    with suppress(OutsideError):
+        status = job.look()
+        if status is not None:
+            ran(own_command(profile.kubernetes, config, status.name, status.uid))
+    book.note(submission=job.submission)
+    return job
+
+
+def found_job(run: RunDirectory, record: RunRecord) -> KubernetesJob:
+    """The RayJob that a run record tells of, by the profile in its directory. Raises: OutsideError without kubectl."""
+    submission = record.submission
+    if submission is None:
+        raise ValueError("a run that was not submitted has no job")
+    job = KubernetesJob(run, submission, read_profile(run.cluster), pods=_pods(read_recipe(run.recipe).recipe))
+    job.look()
+    return job
+
+
+def _pods(recipe: Recipe) -> int:
+    return nodes(recipe.gpu.count, recipe.gpu.per_node)
+
+
+def _config(run: RunDirectory, site: KubernetesSite) -> str:
+    """Name of the ConfigMap, once it is there with exactly the rendered data.
+
+    Raises: OutsideError where it cannot be created; ProblemsError where another one has its name.
+    """
+    document = yaml.safe_load((run.rendered / CONFIG).read_text(encoding="utf-8"))
+    name = str(document["metadata"]["name"])
+    try:
+        ran(create_config_command(site, run.rendered))
+    except OutsideError as error:
+        if "AlreadyExists" not in words_of(error):
+            raise
+        if answer(config_command(site, name)).get("data") != document["data"]:
+            what = f"the cluster has a ConfigMap {name} in {site.namespace} with other files in it"
+            mend = f"delete it if it is nobody's: kubectl -n {site.namespace} delete configmap {name}"
+            raise ProblemsError(Problem(place=Place(file=name), rule="target-config", what=what, mend=mend)) from error
+    return name
+
+
+def _found_or_refused(job: KubernetesJob, error: OutsideError) -> None:
+    """Nothing, if the RayJob is there all the same, or nobody answers: then the job itself goes on looking.
+
+    Raises: the error, where the cluster answers and has none.
+    """
+    if any(problem.rule == MISSING for problem in error.problems):
+        raise error
+    was_answered = words_of(error).startswith(("Error from server", "error:"))
+    for _ in range(1 if was_answered else _LOOKS):
+        try:
+            if job.look() is not None:
+                return
+        except OutsideError:
+            return
+        time.sleep(0 if was_answered else _LOOK_S)
+    raise error
