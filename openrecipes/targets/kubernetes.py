@@ -17,6 +17,7 @@ from openrecipes.targets.local import GRACE_S
 from openrecipes.targets.node_script import LOG_SETTINGS, RAY_SETTINGS, argument_words, hang_values, variables
 from openrecipes.targets.preflight import preflight_files, preflight_words
 from openrecipes.targets.probes import node_value
+from openrecipes.targets.running_settings import Ray
 from openrecipes.targets.target import Launch, Rendered, RenderedFile
 from openrecipes.targets.templates import program, shell_script
 
@@ -93,7 +94,7 @@ def _ray_job(launch: Launch, site: KubernetesSite, config: str) -> dict[str, Any
     recipe, gpus = launch.recipe, launch.recipe.gpu
     count = nodes(gpus.count, gpus.per_node)
     template = pod_template(site, launch.profile.fabric, gpus=gpus.per_node, config=config)
-    start = {"num-gpus": str(gpus.per_node)}
+    start = {"num-gpus": str(gpus.per_node), **_ray_settings(launch.profile.ray)}
     cluster: dict[str, Any] = {
         "rayVersion": site.ray_version,
         "headGroupSpec": {"rayStartParams": {**start, "dashboard-host": "0.0.0.0"}, "template": template},  # noqa: S104
@@ -124,6 +125,18 @@ def _ray_job(launch: Launch, site: KubernetesSite, config: str) -> dict[str, Any
             "rayClusterSpec": cluster,
         },
     }
+
+
+def _ray_settings(ray: Ray) -> dict[str, str]:
+    """The profile's settings of Ray as options of `ray start`, all of them text."""
+    settings = {}
+    if ray.cpus_per_node is not None:
+        settings["num-cpus"] = str(ray.cpus_per_node)
+    if ray.object_store_gib is not None:
+        settings["object-store-memory"] = str(round(ray.object_store_gib * 2**30))
+    if ray.worker_ports is not None:
+        settings |= dict(zip(("min-worker-port", "max-worker-port"), map(str, ray.worker_ports), strict=True))
+    return settings
 
 
 def _files(launch: Launch) -> dict[str, str]:

@@ -4,9 +4,11 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Final
 
+from openrecipes.located_yaml import dotted
 from openrecipes.problems import Place, Problem
 from openrecipes.targets.fabric import fabric_refusals
 from openrecipes.targets.kubernetes_pods import MOUNT
+from openrecipes.targets.kubernetes_profile import kubernetes_contradictions
 from openrecipes.targets.kubernetes_site import KubernetesSite, Volume
 from openrecipes.targets.probes import shell_refusals
 from openrecipes.targets.profile import Profile
@@ -67,9 +69,8 @@ def _setting_refusals(profile: Profile) -> Iterator[Problem]:
     if profile.time_limit_seconds is None:
         what = "the profile does not say how long a run may take, and dead workers would hold its GPUs without end"
         yield _problem("time_limit_seconds", "target-time", what, "write time_limit_seconds", profile.title)
-    if profile.secrets:
-        what = f"{', '.join(profile.secrets)} would be read here, and pods read Secrets of the cluster"
-        yield _problem("secrets", "target-secret", what, "write kubernetes.secrets instead", profile.title)
+    for path, rule, what, mend in kubernetes_contradictions(profile):
+        yield _problem(dotted(path), rule, what, mend, profile.title)
     if profile.container is not None:
         what, mend = "pods have their image from kubernetes.image", "remove the container block"
         yield _problem("container", "target-container", what, mend, profile.title)

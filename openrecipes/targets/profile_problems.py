@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from openrecipes.located_yaml import Path_, dotted
 from openrecipes.problems import Place, Problem
+from openrecipes.targets.kubernetes_profile import kubernetes_contradictions
 from openrecipes.targets.profile import Profile
 
 _RUNTIMES = {
@@ -20,7 +21,7 @@ _Found = Iterator[tuple[Path_, str, str, str]]
 
 def contradictions(profile: Profile) -> _Found:
     """Every contradiction in a profile."""
-    for found in (_blocks, _container, _secrets, _slurm, _ranges):
+    for found in (_blocks, _container, _secrets, _slurm, _ranges, kubernetes_contradictions):
         yield from found(profile)
 
 

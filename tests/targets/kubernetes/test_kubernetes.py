@@ -160,6 +160,16 @@ def test_the_entrypoint_is_one_simple_command_and_the_job_has_a_name_that_kubera
         assert mounted["configMap"]["name"] == config["metadata"]["name"]
 
 
+def test_settings_of_ray_and_of_a_hang_are_used() -> None:
+    ray = {"cpus_per_node": 96, "object_store_gib": 2.0, "worker_ports": (20000, 20999)}
+    config, job = rendered_documents(launch(where=profile(ray=ray, hang={"at_least_seconds": 777})))
+    start = job["spec"]["rayClusterSpec"]["headGroupSpec"]["rayStartParams"]
+    expected = {"num-cpus": "96", "object-store-memory": "2147483648", "min-worker-port": "20000"}
+    assert expected.items() <= start.items()
+    assert all(isinstance(value, str) for value in start.values())
+    assert "limit=777" in config["data"]["entry.sh"]
+
+
 def test_equal_launches_are_equal_bytes_and_another_recipe_is_another_config() -> None:
     first, second = KubernetesTarget().render(launch()), KubernetesTarget().render(launch())
     assert first == second

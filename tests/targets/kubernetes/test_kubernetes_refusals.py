@@ -37,7 +37,12 @@ FSX = Volume(name="fsx", mount_path="/fsx", claim="c")
         ({"paths": {"runs": None}}, "target-mounted", "paths.runs"),
         ({"kubernetes": {"volumes": (FSX.model_copy(update={"read_only": True}),)}}, "target-mounted", "paths.runs"),
         ({"time_limit_seconds": None}, "target-time", "time_limit_seconds"),
-        ({"secrets": {"HF_TOKEN": Secret(variable="HF_TOKEN")}}, "target-secret", "secrets"),
+        ({"secrets": {"HF_TOKEN": Secret(variable="HF_TOKEN")}}, "profile-secret", "secrets"),
+        ({"ray": {"port": 6379}}, "profile-ray", "ray.port"),
+        ({"ray": {"interface": "eth0"}}, "profile-ray", "ray.interface"),
+        ({"ray": {"folder": "/scratch"}}, "profile-ray", "ray.folder"),
+        ({"keep_environment": ("HTTPS_PROXY",)}, "profile-environment", "keep_environment"),
+        ({"fabric": {"device_files": ("/dev/gdrdrv",)}}, "profile-devices", "fabric.device_files"),
         ({"container": Container(runtime="pyxis", image="/x.sqsh")}, "target-container", "container"),
         (
             {
