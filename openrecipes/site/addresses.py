@@ -4,7 +4,6 @@ So no address needs quoting in a link or is too long for a file system, whatever
 """
 
 import hashlib
-import posixpath
 import re
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -50,7 +49,11 @@ def relative(here: str, there: str) -> str:
     path, mark, fragment = there.partition("#")
     if path in ("", here) and mark:
         return f"#{fragment}"
-    return posixpath.relpath(path, posixpath.dirname(here) or ".") + mark + fragment
+    up, own = here.split("/")[:-1], path.split("/")
+    shared = 0
+    while shared < min(len(up), len(own) - 1) and up[shared] == own[shared]:
+        shared += 1
+    return "/".join((*(".." for _ in up[shared:]), *own[shared:])) + mark + fragment
 
 
 def _hash(text: str) -> str:

@@ -4,7 +4,7 @@ They show what recipes, their published steps and `plan` say; where one of these
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
@@ -20,6 +20,7 @@ from openrecipes.site.step_series import StepSeries
 
 MOST_BARS: Final = 10
 _MOST_STAGES: Final = 16
+_NOT_PLANNED: Final = {"author", "status", "result", "correctness", "run"}
 _SHADE: Final = 9  # the style sheet's colour of a shaded window
 _PARTS: Final = ("weights", "gradients", "optimizer", "activations")
 
@@ -112,11 +113,8 @@ def loss_picture(series: StepSeries | None) -> Picture | None:
 
 def memory_picture(recipe: Recipe) -> Picture | None:
     """Planned memory by pipeline stage against the GPU's usable memory; None where `plan` has none."""
-    try:
-        layout = plan_recipe(recipe).layout
-    except ProblemsError:
-        return None
-    if not layout.stages or layout.usable_gib is None or len(layout.stages) > _MOST_STAGES:
+    layout = _planned(_ToPlan(key=recipe.model_dump_json(exclude=_NOT_PLANNED), recipe=recipe))
+    if layout is None or not layout.stages or layout.usable_gib is None or len(layout.stages) > _MOST_STAGES:
         return None
     return _memory(layout, layout.usable_gib)
 
@@ -137,6 +135,23 @@ def ledger_picture(series: StepSeries | None) -> Picture | None:
         rows=tuple((name, units.seconds(phase.seconds), f"{phase.gpu_hours:,.3f}") for name, phase in phases),
         keys=tuple(Key(colour=number, name=name) for number, (name, _) in enumerate(phases)),
     )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _ToPlan:
+    """A recipe, equal to those that differ in nothing that a plan depends on."""
+
+    key: str
+    recipe: Recipe = field(compare=False)
+
+
+@lru_cache(maxsize=4096)
+def _planned(which: _ToPlan) -> LayoutPlan | None:
+    """The plan of a layout; many recipes of a board share theirs."""
+    try:
+        return plan_recipe(which.recipe).layout
+    except ProblemsError:
+        return None
 
 
 def _name(row: Row) -> str:

@@ -4,12 +4,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
+from typing import Final
 
 from openrecipes.catalog.gpus import all_gpus
 from openrecipes.catalog.headlines import all_headlines
 from openrecipes.recipe.model import Author
 from openrecipes.site.addresses import slug, slugs
 from openrecipes.site.ranking import Board, Entry, Ranking, Row, Unranked, ranking
+
+_MOST_COMPARED: Final = 100
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,8 +53,8 @@ class Shelf:
                 yield row, board
 
     def pairs(self, board: Board) -> Iterator[Pair]:
-        """Each recipe of a board beside the best one, and beside the one before it, not every pair."""
-        for place, row in enumerate(board.rows[1:], start=1):
+        """Each of a board's first hundred beside the best and beside the one before it; `compare` takes any two."""
+        for place, row in enumerate(board.rows[1:_MOST_COMPARED], start=1):
             yield self._pair(board.rows[0], row)
             if place > 1:
                 yield self._pair(board.rows[place - 1], row)

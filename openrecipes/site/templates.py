@@ -15,13 +15,7 @@ FOLDER: Final = Path(__file__).resolve().parent
 
 def page(template: str, here: str, **values: Any) -> str:
     """The page at the address `here`; its template turns addresses into links with `link`."""
-    return (
-        _environment()
-        .get_template(template)
-        .render(
-            values, here=here, link=partial(addresses.relative, here), at=addresses, version=openrecipes.__version__
-        )
-    )
+    return _environment().get_template(template).render(values, here=here, link=partial(addresses.relative, here))
 
 
 @lru_cache(maxsize=1)
@@ -35,4 +29,5 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.filters["exact"] = exact
+    environment.globals |= {"at": addresses, "version": openrecipes.__version__}
     return environment
