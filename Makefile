@@ -14,7 +14,7 @@ RUN_DIR ?=
 demo: $(VENV)/.smoke
 	@$(BIN)/openrecipes run qwen3.5-moe-mini/cpu/smoke-dp2 $(if $(RUN_DIR),--run-dir $(RUN_DIR))
 
-test: $(VENV)/.dev $(VENV)/.smoke $(VENV)/.ray lint
+test: $(VENV)/.dev $(VENV)/.smoke $(VENV)/.ray $(VENV)/.browser lint
 	@$(BIN)/python -m pytest $(PYTEST_FLAGS)
 
 lint: $(VENV)/.dev
@@ -59,6 +59,10 @@ $(VENV)/.smoke: $(VENV)/.core
 $(VENV)/.ray: $(VENV)/.core
 	@echo "installing Ray for the tests of launches"
 	@$(PIP) --editable '.[cluster-test]' && touch $@ || echo "Ray is not to be had here"
+
+$(VENV)/.browser: $(VENV)/.core
+	@echo "installing Playwright and axe-core for the tests of the site"
+	@$(PIP) --editable '.[browser-test]' && touch $@ || echo "Playwright is not to be had here"
 
 $(VENV)/.dev: $(VENV)/.core
 	@echo "installing the development tools"
