@@ -33,6 +33,8 @@ VERBS: dict[str, tuple[str, str]] = {
     "diagnose": ("diagnose", "Find the first cause of a failed run."),
     "correctness": ("correctness", "Check that a fast run computes the right thing."),
     "new": ("new", "Make a new, unmeasured recipe from another one."),
+    "bundle": ("bundle", "Pack everything behind a result into one file."),
+    "verify": ("verify", "Derive every figure of a bundle again, and refuse what differs."),
     "model": ("model", "Show a model of the catalogue and its Megatron arguments."),
     "arguments": ("arguments", "Read the trainer's parser as data, or explain one of its flags."),
     "checkpoint": ("checkpoint", "Prepare or verify the Megatron checkpoint that a run starts from."),

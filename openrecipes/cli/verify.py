@@ -1,0 +1,54 @@
+"""`verify FILE`."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from openrecipes.cli import output
+from openrecipes.evidence.verify import Verified
+from openrecipes.evidence.verify import verify as verified
+from openrecipes.problems import printable
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command()
+def verify(
+    file: Annotated[Path, typer.Argument(help="The bundle.")],
+    *,
+    recipe: Annotated[
+        Path | None, typer.Option("--recipe", metavar="FILE", help="The recipe file that it must be of, byte for byte.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the verdict as one JSON document.")] = False,
+) -> None:
+    """Derive every hash and figure of a bundle again, offline, and refuse it where anything differs.
+
+    Example: openrecipes verify a-tp4.tar.gz --recipe recipes/qwen3-32b/h200/a-tp4.yaml
+    """
+    found = verified(file, against=recipe)
+    output.result(found.document(), as_json=json, text=_page(file, found))
+    output.problems(found.problems)
+    if not found.ok:
+        raise typer.Exit(1)
+
+
+def _page(file: Path, found: Verified) -> RenderableType:
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    for name in ("figure", "claimed", "derived again", ""):
+        table.add_column(name, overflow="fold")
+    for one in found.figures:
+        is_same = one.claimed == one.derived or one.claimed is None
+        table.add_row(
+            one.name, _short(one.claimed), "the same" if is_same else _short(one.derived), "" if one.ok else "differs"
+        )
+    verdict = Text(f"{file}: {'ok' if found.ok else 'refused'}", style="bold")
+    return Group(table, Text(), verdict) if found.figures else verdict
+
+
+def _short(value: Any) -> str:
+    text = printable(" ".join(str("-" if value is None else value).split()))
+    return text if len(text) <= 40 else f"{text[:39]}…"
