@@ -3,6 +3,7 @@
 import typer
 
 from openrecipes.cli.correctness_component import component
+from openrecipes.cli.correctness_configuration import configuration
 from openrecipes.cli.correctness_convergence import convergence
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
@@ -13,5 +14,6 @@ def _root() -> None:
     """Check that a fast run computes the right thing."""
 
 
+app.command()(configuration)
 app.command()(convergence)
 app.command()(component)

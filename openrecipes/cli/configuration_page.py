@@ -1,0 +1,79 @@
+"""The configuration check for people: what differs, what fails and why, what is still to be shown."""
+
+from collections.abc import Iterator
+
+from openrecipes.cli.columns import columns
+from openrecipes.correctness.configuration import Configuration
+from openrecipes.correctness.judgement import Item
+
+
+def configuration_page(found: Configuration, *, everything: bool) -> str:
+    """Plain lines, never cut; `everything` shows what is equal too."""
+    shown = [item for item in found.items if everything or item.judged != "equal"]
+    return "\n".join(
+        (
+            f"configuration: {found.result}",
+            *columns(
+                (
+                    ("candidate", found.candidate.name, f"arguments from {found.candidate.effective.source}"),
+                    ("reference", found.reference.name, f"arguments from {found.reference.effective.source}"),
+                    ("classes", found.table, _counts(found)),
+                )
+            ),
+            "",
+            *_items(shown),
+            *_rules(found),
+            *_asks(found),
+        )
+    )
+
+
+def _counts(found: Configuration) -> str:
+    counts: dict[str, int] = {}
+    for item in found.items:
+        counts[item.judged] = counts.get(item.judged, 0) + 1
+    return ", ".join(f"{count} {judged}" for judged, count in counts.items())
+
+
+def _items(shown: list[Item]) -> Iterator[str]:
+    if not shown:
+        yield "nothing differs"
+        return
+    failing_first = sorted(shown, key=lambda item: item.passed)
+    rows: list[tuple[str, ...]] = [("what differs", "class", "", "candidate", "reference", "why")]
+    rows.extend(
+        (
+            item.name,
+            item.judged,
+            "ok" if item.passed else "FAILS",
+            _short(item.candidate),
+            _short(item.reference),
+            item.why,
+        )
+        for item in failing_first
+    )
+    yield from columns(rows)
+
+
+def _rules(found: Configuration) -> Iterator[str]:
+    broken = [rule for rule in found.relations if not rule.passed]
+    if broken:
+        yield ""
+    for rule in broken:
+        for fault in rule.faults:
+            yield f"rule {rule.name} FAILS: {fault}"
+
+
+def _asks(found: Configuration) -> Iterator[str]:
+    if not found.tolerated:
+        return
+    yield ""
+    names = ", ".join(item.name for item in found.tolerated)
+    yield f"Tolerated differences ({names}) pass only with the convergence check:"
+    yield "  openrecipes correctness convergence CANDIDATE_LOG REFERENCE_LOG"
+    for component in found.components:
+        yield f"  openrecipes correctness component {component} --recipe {found.candidate.name}"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 40 else f"{text[:39]}…"

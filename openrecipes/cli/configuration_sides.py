@@ -1,0 +1,39 @@
+"""The two sides of the configuration check from what the words on the command line name."""
+
+from pathlib import Path
+
+from openrecipes.cli.names import recipe_named
+from openrecipes.correctness.side import Side, side_of
+from openrecipes.logs.run_log import read_log
+from openrecipes.logs.sources import RUN_LOG
+from openrecipes.problems import Place, Problem, UsageError
+from openrecipes.recipe.read import LocatedRecipe, read_recipe
+from openrecipes.render.located import placed_in
+from openrecipes.runs.directory import RECORD, RunDirectory
+
+
+def side_named(name: str, log: str | None) -> Side:
+    """The side of a recipe, or of a run directory by the recipe that it launched and the log that it holds.
+
+    Raises: UsageError if there is no such recipe or log; ProblemsError if it cannot be compared.
+    """
+    directory = RunDirectory(root=Path(name))
+    if (Path(name) / RECORD).is_file():
+        held = str(Path(name) / RUN_LOG)
+        return _side(name, read_recipe(directory.recipe), log or (held if directory.log.is_file() else None))
+    if Path(name).is_file() and Path(name).suffix not in (".yaml", ".yml"):
+        raise UsageError(
+            Problem(
+                place=Place(file=name),
+                rule="configuration-recipe",
+                what="this is no recipe; a log tells arguments, and neither rows nor environment",
+                mend="name the recipe that ran, and the log by --candidate-log or --reference-log",
+            )
+        )
+    return _side(name, recipe_named(name), log)
+
+
+def _side(name: str, located: LocatedRecipe, log: str | None) -> Side:
+    dump = read_log([log]).arguments if log else None
+    with placed_in(located):
+        return side_of(located.recipe, name=name, dump=dump, log=log or "")

@@ -1,0 +1,42 @@
+"""`correctness configuration CANDIDATE REFERENCE`."""
+
+from typing import Annotated
+
+import typer
+
+from openrecipes.cli import output
+from openrecipes.cli.configuration_page import configuration_page
+from openrecipes.cli.configuration_sides import side_named
+from openrecipes.cli.names import recipe_named
+from openrecipes.correctness.configuration import configuration as compared
+from openrecipes.recipe.write import plain
+from openrecipes.write_back.correctness_parts import with_configuration
+from openrecipes.write_back.write_result import write_block
+
+_LOG = "Log of its run: judge the arguments that the trainer printed."
+
+
+def configuration(
+    candidate: Annotated[str, typer.Argument(help="The recipe to judge, or a run directory of it.")],
+    reference: Annotated[str, typer.Argument(help="The recipe that it is held against, or a run directory of it.")],
+    *,
+    candidate_log: Annotated[str | None, typer.Option(metavar="LOG", help=_LOG)] = None,
+    reference_log: Annotated[str | None, typer.Option(metavar="LOG", help=_LOG)] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Show what is equal too.")] = False,
+    write: Annotated[bool, typer.Option("--write", help="Write the verdict into the candidate's file.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the comparison as one JSON document.")] = False,
+) -> None:
+    """Compare two recipes argument by argument: equal, neutral, tolerated, another workload, forbidden, unknown.
+
+    Example: openrecipes correctness configuration my.yaml qwen3.5-397b-a17b/h200/attune-tp1-pp4-ep32
+    """
+    located = recipe_named(candidate) if write else None
+    found = compared(side_named(candidate, candidate_log), side_named(reference, reference_log))
+    document = found.document()
+    if located:
+        block = with_configuration(located.recipe.correctness, found.result, found.evidence())
+        written = write_block(located, "correctness", plain(block))
+        document["written"] = {"file": written.file, "changed": written.changed}
+        output.say(f"{written.file}: correctness {'written' if written.changed else 'as it was'}")
+    output.result(document, as_json=json, text=configuration_page(found, everything=everything))
+    raise typer.Exit(0 if found.passed else 1)

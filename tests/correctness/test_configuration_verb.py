@@ -1,0 +1,94 @@
+"""`openrecipes correctness configuration`: words, exit codes, JSON, and what it writes."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from openrecipes.recipe.read import read_recipe
+
+ROOT = Path(__file__).parent.parent.parent
+TP2, TP1 = "qwen3.5-moe-small/h200/openrecipes-tp2-ep2", "qwen3.5-moe-small/h200/openrecipes-tp1-ep2-dp2"
+LOG2, LOG1 = (f"tests/data/runs/qwen3.5-moe-small-tp{tp}.log.gz" for tp in (2, 1))
+FAST = "qwen3.5-397b-a17b/h200/attune-tp2-pp4-ep32"
+REFERENCE = "qwen3.5-397b-a17b/h200/attune-tp1-pp4-ep32"
+
+
+def openrecipes(*words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "openrecipes", "correctness", "configuration", *words]
+    environment = {"PATH": "/usr/bin:/bin", "COLUMNS": "80", "PYTHONIOENCODING": "utf-8"}
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, env=environment)
+
+
+def test_json_has_a_verdict_and_a_reason_for_every_argument() -> None:
+    done = openrecipes(TP2, TP1, "--json")
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert document["result"] == "pass"
+    assert len(document["arguments"]) > 850
+    for item in document["arguments"]:
+        assert item["class"] in ("equal", "neutral", "tolerated", "workload", "forbidden", "unknown")
+        assert item["verdict"] in ("pass", "fail")
+        assert item["why"]
+    assert {rule["result"] for rule in document["rules"]} == {"pass"}
+    assert document["needs_convergence"] is False
+
+
+def test_logs_are_judged_by_what_they_printed() -> None:
+    done = openrecipes(TP2, TP1, "--candidate-log", LOG2, "--reference-log", LOG1)
+    assert done.returncode == 0, done.stderr
+    assert f"arguments from {LOG2}" in done.stdout
+    assert "--prompt-data" in done.stdout
+
+
+def test_a_failing_comparison_ends_with_status_1_and_says_what_to_show() -> None:
+    done = openrecipes(FAST, REFERENCE)
+    assert done.returncode == 1
+    lines = done.stdout.splitlines()
+    assert lines[0] == "configuration: fail"
+    assert any(line.startswith("--num-rollout") and "FAILS" in line for line in lines)
+    assert any(line.startswith("rule schedule FAILS: train_iters 14 against 20") for line in lines)
+    assert "  openrecipes correctness convergence CANDIDATE_LOG REFERENCE_LOG" in lines
+    assert f"  openrecipes correctness component moe-permute-fusion --recipe {FAST}" in lines
+
+
+def test_all_shows_what_is_equal_too() -> None:
+    assert len(openrecipes(TP2, TP1, "--all").stdout.splitlines()) > 850
+    assert len(openrecipes(TP2, TP1).stdout.splitlines()) < 15
+    assert "nothing differs" in openrecipes(TP2, TP2).stdout
+
+
+def test_write_touches_the_correctness_block_alone_and_once(tmp_path: Path) -> None:
+    recipe = Path(shutil.copy(ROOT / f"recipes/{TP2}.yaml", tmp_path / "recipe.yaml"))
+    before = recipe.read_text()
+    words = (str(recipe), TP1, "--candidate-log", LOG2, "--reference-log", LOG1, "--write", "--json")
+    assert json.loads(openrecipes(*words).stdout)["written"] == {"file": str(recipe), "changed": True}
+    after = recipe.read_text()
+    assert after[: after.index("\ncorrectness:")] == before[: before.index("\ncorrectness:")]
+    assert after[after.index("\nenv:") :] == before[before.index("\nenv:") :]
+    block = read_recipe(recipe).recipe.correctness
+    assert block is not None
+    assert (block.result, block.configuration, block.summary) == ("pass", "pass", "passed: configuration")
+    assert block.configuration_evidence is not None
+    assert block.configuration_evidence.reference == f"{TP1}, by the log {LOG1}"
+    assert json.loads(openrecipes(*words).stdout)["written"]["changed"] is False
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        ((TP2, "no/such/recipe"), 2, "no/such/recipe"),
+        ((TP2, TP1, "--candidate-log", "no-such.log"), 2, "no such file"),
+        ((LOG2, TP1), 2, "name the recipe that ran"),
+        (("qwen3.5-moe-mini/cpu/smoke-dp2", TP1), 1, "arguments have no classes"),
+        ((TP2, TP1, "--candidate-log", "tests/data/logs/ray/plain.log"), 1, "no argument dump"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(words: tuple[str, ...], status: int, said: str) -> None:
+    done = openrecipes(*words)
+    assert done.returncode == status, done.stderr
+    assert said in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
