@@ -39,11 +39,20 @@ STOPS = frozenset(
         SkipReason.SYSTEM_NOT_FIRST,
         SkipReason.BAD_TOOL_CALL,
         SkipReason.TEMPLATE_REFUSED,
-        SkipReason.BAD_CONTENT,
         SkipReason.BAD_MESSAGE,
         SkipReason.NO_MESSAGES,
         SkipReason.UNKNOWN_ROLE,
         SkipReason.NO_HEADER,
+    }
+)
+
+# Markup astray, a list of tools without a template for it, and what is no text: an image would be a mark without it.
+NO_TEXT_ROWS = frozenset(
+    {
+        SkipReason.MARKUP_IN_TEXT,
+        SkipReason.NEEDS_TEMPLATE,
+        SkipReason.LONE_SURROGATE,
+        SkipReason.BAD_CONTENT,
     }
 )
 
@@ -119,7 +128,7 @@ def compared(record: Record, ours: Ours, slime: Callable[[Record], Pair]) -> str
         elif found in (SkipReason.NO_ASSISTANT, SkipReason.NOTHING_SUPERVISED):
             assert theirs is None or not any(theirs[1]), (way, found, record)
         else:
-            assert found in (SkipReason.MARKUP_IN_TEXT, SkipReason.NEEDS_TEMPLATE, SkipReason.LONE_SURROGATE)
+            assert found in NO_TEXT_ROWS, (way, found, record)
     first = ours.masked(record)[0]
     return f"left out: {first}" if isinstance(first, SkipReason) else "the same"
 
