@@ -77,7 +77,7 @@ def workload(board: Board) -> str:
 
 def _others(shelf: Shelf, key: Key) -> Iterator[tuple[OnGpu, str | None]]:
     """The model on every GPU of its headlines or boards, with the page of those whose recipe is here."""
-    boards = shelf.boards[key]
+    boards = shelf.boards[key] or tuple(board for board in shelf.ranking.boards if board.key.model == key[0])
     found = on_gpus(boards[0], shelf.ranking.boards) if boards else map(of_headline, headlines_of(key[0]))
     listed = list(found)
     if all(one.gpu == key[1] and one.recipe for one in listed):

@@ -6,7 +6,7 @@ They show what recipes, their published steps and `plan` say; where one of these
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 from markupsafe import Markup
 
@@ -20,7 +20,10 @@ from openrecipes.site.step_series import StepSeries
 
 MOST_BARS: Final = 10
 _MOST_STAGES: Final = 16
-_NOT_PLANNED: Final = {"author", "status", "result", "correctness", "run"}
+_NOT_PLANNED: Final[dict[str, Any]] = {
+    **dict.fromkeys(("author", "status", "result", "correctness", "run", "patches"), True),
+    "layout": {"label", "summary", "highlights"},
+}
 _SHADE: Final = 9  # the style sheet's colour of a shaded window
 _PARTS: Final = ("weights", "gradients", "optimizer", "activations")
 

@@ -40,6 +40,11 @@ class Figure:
     sources: tuple[Source, ...] = ()
 
     @property
+    def brief(self) -> str:
+        """The value without what stands in brackets."""
+        return self.value.partition(" (")[0]
+
+    @property
     def id(self) -> str:
         """The id of its line on the recipe's page."""
         return anchor(self.name)
