@@ -10,7 +10,7 @@ from openrecipes.recipe.write import json_ready, plain
 
 
 def entry(report: Report) -> ComponentTest:
-    """The report in the form that recipes publish; tier, versions and what it took stand in `detail`."""
+    """The report in the form that recipes publish, with the names that repeat it; versions stand in `detail`."""
     on = "CPU" if report.circumstances.peak_memory_bytes is None else "GPU"
     return ComponentTest(
         test=f"{report.title} on {on} ({report.implementation}) against {report.reference}",
@@ -19,6 +19,8 @@ def entry(report: Report) -> ComponentTest:
         date=report.circumstances.date,
         result="pass" if report.passed else "fail",
         detail="; ".join((*_figures(report), *_exact(report), *_controls(report), *_where(report))),
+        component=report.component,
+        tier=report.tier.value,
     )
 
 
@@ -27,8 +29,6 @@ def document(report: Report) -> dict[str, Any]:
     spent = report.circumstances
     published: dict[str, Any] = json_ready(plain(entry(report)))
     return published | {
-        "component": report.component,
-        "tier": report.tier.value,
         "evidence": report.evidence,
         "why_evidence": report.why_evidence,
         "versions": spent.versions,

@@ -1,6 +1,7 @@
 """`openrecipes correctness component` as a person calls it."""
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,8 +11,10 @@ from typer.testing import CliRunner
 
 from openrecipes.cli import correctness_component
 from openrecipes.cli.correctness import app
+from openrecipes.correctness.component.frame import Tier
 from openrecipes.problems import ProblemsError, UsageError
 from openrecipes.recipe.correctness import ComponentTest
+from openrecipes.recipe.read import read_recipe
 
 PUBLISHED_KEYS = ["test", "shape", "gpu", "date", "result", "detail"]
 ON_CPU = ("--device", "cpu")
@@ -53,7 +56,8 @@ def test_a_yaml_file_holds_one_entry_in_the_published_form(tmp_path: Path):
     path = tmp_path / "entry.yaml"
     assert call("rms-norm", *ON_CPU, "-o", str(path)).exit_code == 0
     (entry,) = yaml.safe_load(path.read_text())["component_tests"]
-    assert list(entry) == PUBLISHED_KEYS
+    assert list(entry) == [*PUBLISHED_KEYS, "component", "tier"]
+    assert (entry["component"], entry["tier"]) == ("rms-norm", "torch-cpu")
     assert ComponentTest(**entry).result == "pass"
     assert "no evidence for a recipe" in entry["detail"]
     assert "all 8 negative controls fail" in entry["detail"]
@@ -118,3 +122,32 @@ def test_a_wrong_call_is_a_problem_with_a_mend(arguments, rule):
 def test_a_file_that_cannot_be_written_is_refused_before_the_test_runs(monkeypatch):
     monkeypatch.setattr(correctness_component, "examined", lambda *_: pytest.fail("it ran"))
     assert isinstance(raised("router", "-o", "report"), UsageError)
+
+
+def test_a_stand_in_is_no_evidence_and_is_refused_before_it_runs(monkeypatch):
+    monkeypatch.setattr(correctness_component, "examined", lambda *_: pytest.fail("it ran"))
+    (problem,) = raised("router", *ON_CPU, "--write", "qwen3.5-moe-small/h200/openrecipes-tp2-ep2").problems
+    assert problem.rule == "component-evidence"
+    assert "torch-cpu is a stand-in" in problem.what
+
+
+def test_the_training_stacks_own_code_is_written_into_the_recipe_in_the_place_of_an_older_test(monkeypatch, tmp_path):
+    examined, bench_for = correctness_component.examined, correctness_component.bench_for
+
+    def bench(*arguments, **options):
+        found, passed_over = bench_for(*arguments, **options)
+        return replace(found, tier=Tier.MEGATRON_CORE), passed_over
+
+    def as_the_stack(tested, subject, bench):
+        report = examined(tested, subject, replace(bench, tier=Tier.TORCH_CPU))
+        return replace(report, tier=Tier.MEGATRON_CORE)
+
+    monkeypatch.setattr(correctness_component, "bench_for", bench)
+    monkeypatch.setattr(correctness_component, "examined", as_the_stack)
+    recipe = Path(shutil.copy("recipes/qwen3.5-moe-small/h200/openrecipes-tp2-ep2.yaml", tmp_path / "recipe.yaml"))
+    for _ in range(2):
+        done = call("router", *ON_CPU, "--write", str(recipe), "--json")
+        assert done.exit_code == 0
+    block = read_recipe(recipe).recipe.correctness
+    assert [(test.component, test.tier) for test in block.component_tests] == [("router", "megatron-core")]
+    assert block.summary == "passed: component test router"
