@@ -12,6 +12,8 @@ from openrecipes.cli.curves import curve_named
 from openrecipes.cli.names import recipe_named
 from openrecipes.correctness.convergence import convergence as compared
 from openrecipes.correctness.curve_image import check_image_file, write_image
+from openrecipes.correctness.own_run import own_run_problems
+from openrecipes.problems import ProblemsError, errors_in
 from openrecipes.recipe.write import plain
 from openrecipes.verdict.convergence_rules import BRIDGE_RULES, PIPELINE
 from openrecipes.write_back.correctness_parts import with_convergence
@@ -35,6 +37,9 @@ def convergence(
         Path | None, typer.Option(metavar="FILE", help="Draw both curves: .svg, or .png with matplotlib.")
     ] = None,
     write: Annotated[str | None, typer.Option(metavar="RECIPE", help="Write the verdict into this recipe.")] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="With --write: though the log is not shown to be the recipe's.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the comparison as one JSON document.")] = False,
 ) -> None:
     """Compare two loss curves by Megatron-Bridge's check and a strict companion.
@@ -50,11 +55,14 @@ def convergence(
     if plot:
         write_image(found, plot)
         output.say(f"wrote {plot}")
+    notes = own_run_problems(located, candidate_log, found.candidate.arguments) if located else ()
+    if errors_in(notes) and not force:
+        raise ProblemsError(*notes)
     if located:
         block = with_convergence(located.recipe.correctness, found.block(), reference_log)
         written = write_block(located, "correctness", plain(block))
         document["written"] = {"file": written.file, "changed": written.changed}
         output.say(f"{written.file}: correctness {'written' if written.changed else 'as it was'}")
     output.result(document, as_json=json, text=text)
-    output.problems(found.problems)
+    output.problems((*found.problems, *notes))
     raise typer.Exit(0 if found.passed else 1)

@@ -18,6 +18,8 @@ def convergence_gaps(found: Convergence | None) -> Iterator[str]:
     if absent:
         named = " and ".join(f"correctness.convergence.{name}" for name in absent)
         yield f"the convergence check does not name its logs ({named})"
+    elif found.candidate_log_sha256 == found.reference_log_sha256:
+        yield "the convergence check compares a log with itself"
     rule = BRIDGE_RULES.get(found.rule or "")
     if rule is None:
         said = f"{found.rule} is none of" if found.rule else "names no rule, which is one of"

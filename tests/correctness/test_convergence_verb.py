@@ -102,6 +102,17 @@ def test_write_touches_the_correctness_block_alone_and_once(tmp_path: Path) -> N
     assert json.loads(again.stdout)["written"]["changed"] is False
 
 
+def test_a_log_of_another_recipe_is_written_with_force_only(tmp_path: Path) -> None:
+    other = Path(shutil.copy(ROOT / "recipes/qwen3.5-moe-small/h200/openrecipes-tp1-ep2-dp2.yaml", tmp_path / "r.yaml"))
+    before = other.read_text()
+    done = openrecipes(TP2, TP1, "--write", str(other))
+    assert done.returncode == 1
+    assert "ran --tensor-model-parallel-size 2" in done.stderr
+    assert other.read_text() == before
+    assert openrecipes(TP2, TP1, "--write", str(other), "--force").returncode == 0
+    assert other.read_text() != before
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

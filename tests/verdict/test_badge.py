@@ -44,6 +44,7 @@ LESS = {
     "convergence failed": ({"correctness.convergence.result": "fail"}, "convergence check failed"),
     "no candidate log": ({"correctness.convergence.candidate_log_sha256": None}, "candidate_log_sha256"),
     "no reference log": ({"correctness.convergence.reference_log_sha256": None}, "reference_log_sha256"),
+    "a log against itself": ({"correctness.convergence.reference_log_sha256": "4" * 64}, "compares a log with itself"),
     "no rule": ({"correctness.convergence.rule": None}, "names no rule"),
     "another rule": ({"correctness.convergence.rule": "house/1"}, "house/1 is none of"),
     "no strict companion": ({"correctness.convergence.strict": None}, "strict companion"),
