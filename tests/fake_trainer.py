@@ -5,6 +5,7 @@ PLAY in the recipe's environment says which: `steps` (the default), `hang`, `dea
 STEPS, STATUS and STEP_S say how many steps, the exit status, and how long a step takes; SAYS what is raised.
 """
 
+import shlex
 import sys
 from pathlib import Path
 
@@ -43,10 +44,10 @@ PYTHON = """#!/bin/bash
 case "$1:$2" in
   *capture_environment.py:*) printf '{}\\n' >"$3" ;;
   *ray_cluster.py:wait) exit "${JOIN_STATUS:-0}" ;;
-  *node_network.py:*) exec "@PYTHON@" "$@" ;;
+  *node_network.py:*) exec @PYTHON@ "$@" ;;
   -c:import*) exit 0 ;;
   -m:ray.scripts.scripts) exec "${0%/*}/ray" "${@:3}" ;;
-  -m:* | train_async.py:*) exec "@PYTHON@" "@TRAINER@" "$@" ;;
+  -m:* | train_async.py:*) exec @PYTHON@ @TRAINER@ "$@" ;;
   *) exit 97 ;;
 esac
 """
@@ -64,7 +65,7 @@ def install(folder: Path) -> Path:
     trainer.write_text(TRAINER)
     home = folder / "bin of 'ours' $HOME"
     home.mkdir()
-    python = PYTHON.replace("@PYTHON@", sys.executable).replace("@TRAINER@", str(trainer))
+    python = PYTHON.replace("@PYTHON@", shlex.quote(sys.executable)).replace("@TRAINER@", shlex.quote(str(trainer)))
     for name, text in (("python3", python), ("ray", RAY)):
         (home / name).write_text(text)
         (home / name).chmod(0o755)

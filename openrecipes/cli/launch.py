@@ -65,6 +65,7 @@ def launch(
             sft_data=sft_data,
             allow_shell_env=allow_shell_env,
             agrees_to_cost=yes,
+            cluster=cluster,
         )
         ready = ready_to_launch(asked)
         if dry:

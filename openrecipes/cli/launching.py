@@ -24,6 +24,7 @@ from openrecipes.runs.record import RowsUsed, utc_now
 from openrecipes.targets.follow import follow
 from openrecipes.targets.job import Job
 from openrecipes.targets.profile import Profile
+from openrecipes.targets.read_profile import placed_in_profile
 from openrecipes.targets.rendering import Prepared, prepared, target_of
 from openrecipes.targets.run_book import RunBook, open_book
 from openrecipes.targets.starting import found_again, refuse_directory, started
@@ -36,7 +37,10 @@ RUNS = Path("runs")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Asked:
-    """What the caller asked for. `target` None is the profile's; `run_dir` None is a new directory."""
+    """What the caller asked for. `target` None is the profile's; `run_dir` None is a new directory.
+
+    `cluster` is the file that the profile was read from.
+    """
 
     recipe: LocatedRecipe
     target: str | None
@@ -46,6 +50,7 @@ class Asked:
     sft_data: Path | None
     allow_shell_env: bool
     agrees_to_cost: bool
+    cluster: Path | None = None
 
 
 def ready_to_launch(asked: Asked) -> Prepared:
@@ -58,15 +63,16 @@ def ready_to_launch(asked: Asked) -> Prepared:
     if errors_in(problems):
         raise ProblemsError(*problems)
     output.problems(problems)
-    ready = prepared(
-        asked.recipe,
-        target,
-        settings=asked.settings,
-        profile=asked.profile,
-        sft_data=str(asked.sft_data.resolve()) if asked.sft_data else None,
-        allow_shell_env=asked.allow_shell_env,
-        refusals=_refusals_here,
-    )
+    with placed_in_profile(asked.cluster, asked.profile):
+        ready = prepared(
+            asked.recipe,
+            target,
+            settings=asked.settings,
+            profile=asked.profile,
+            sft_data=str(asked.sft_data.resolve()) if asked.sft_data else None,
+            allow_shell_env=asked.allow_shell_env,
+            refusals=_refusals_here,
+        )
     output.problems(ready.warnings)
     return ready
 
@@ -77,7 +83,8 @@ def begun(asked: Asked, ready: Prepared) -> RunBook:
     Raises: ProblemsError or UsageError where it is too costly, or where its rows or its directory cannot be had.
     """
     ask_cost(asked.recipe, ready.launch.recipe, asked.profile, agreed=asked.agrees_to_cost)
-    _refuse_other_image(asked.profile)
+    with placed_in_profile(asked.cluster, asked.profile):
+        _refuse_other_image(asked.profile)
     refuse_directory(ready.target.name, asked.run_dir or Path(asked.profile.paths.runs or RUNS))
     rows = _rows_before(asked, ready)
     book = open_book(_directory(asked), ready, asked.recipe, asked.settings)

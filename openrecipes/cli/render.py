@@ -16,7 +16,7 @@ from openrecipes.render.located import placed_in
 from openrecipes.render.model_arguments import notes
 from openrecipes.render.overrides import overridden
 from openrecipes.targets.profile import THIS_MACHINE
-from openrecipes.targets.read_profile import read_profile
+from openrecipes.targets.read_profile import placed_in_profile, read_profile
 from openrecipes.targets.rendering import prepared, target_of
 
 app = typer.Typer(add_completion=False)
@@ -55,14 +55,15 @@ def render(
         remarks = (*notes(changed.recipe, model(changed.recipe.model)), *difference(changed.recipe, text))
     else:
         profile = read_profile(cluster) if cluster else THIS_MACHINE
-        ready = prepared(
-            located,
-            target_of(target, profile),
-            settings=settings or (),
-            profile=profile,
-            sft_data=str(sft_data.resolve()) if sft_data else None,
-            allow_shell_env=allow_shell_env,
-        )
+        with placed_in_profile(cluster, profile):
+            ready = prepared(
+                located,
+                target_of(target, profile),
+                settings=settings or (),
+                profile=profile,
+                sft_data=str(sft_data.resolve()) if sft_data else None,
+                allow_shell_env=allow_shell_env,
+            )
         made, deviations, rendered = ready.launch.command, ready.deviations, ready.rendered
         output.problems(ready.warnings)
         text, remarks = listing(rendered), (f"{rendered.entry} starts it; render_sha256 {rendered.render_sha256}",)

@@ -69,6 +69,7 @@ def run(
             sft_data=sft_data,
             allow_shell_env=allow_shell_env,
             agrees_to_cost=yes,
+            cluster=cluster,
         ),
         write=write,
     )

@@ -40,6 +40,18 @@ _FORMS: Final = {
     "^[0-9a-f]{64}$": ("64 hexadecimal digits in lower case", "write what sha256sum prints"),
     "^[A-Za-z_][A-Za-z0-9_]*$": ("letters, digits and _, not a digit first", "rename the variable"),
     "^[A-Za-z][A-Za-z0-9_-]*$": ("letters, digits, - and _, a letter first", "write the flag without its dashes"),
+    # Of cluster profiles.
+    r"^[A-Za-z0-9_][A-Za-z0-9._:@%-]*$": ("a host as ssh takes it", "write a name, USER@NAME or an alias of ssh's"),
+    r"^[A-Za-z0-9][A-Za-z0-9._:,@+=/&|()\[\]*-]*$": (
+        "a word that sbatch takes without quotes",
+        "write it without blanks and quotes",
+    ),
+    r"^--[a-z][a-z-]*(=[A-Za-z0-9._:,@+=/&|()\[\]*-]+)?$": (
+        "a long option of sbatch",
+        "write it as --wckey=NAME, in one word",
+    ),
+    r"^/[^\x00-\x1f]*$": ("a path from the root", "write the path from the root"),
+    r"^/[A-Za-z0-9._/-]*$": ("a plain path from the root", "write one of letters, digits and . _ - /"),
 }
 _KIND_READ: Final = {bool: "a truth value", int: "a number", float: "a number", datetime.date: "a day"}
 
@@ -204,9 +216,14 @@ def _may_be_null(root: type[Block], path: Path_) -> bool:
 
 def _describe(root: type[Block], path: Path_) -> str:
     info = _field(root, path)
-    text = (info.description or "").rstrip(".") if info else "see schema/recipe.schema.yaml"
+    text = (info.description or "").rstrip(".") if info else f"see schema/{_schema(root)}.schema.yaml"
     return text[:1].lower() + text[1:] if text[1:2].islower() else text
 
 
 def _instead(root: type[Block], path: Path_) -> str:
-    return f"write {_describe(root, path)}" if _field(root, path) else "see schema/recipe.schema.yaml"
+    known = _field(root, path)
+    return f"write {_describe(root, path)}" if known else f"see schema/{_schema(root)}.schema.yaml"
+
+
+def _schema(root: type[Block]) -> str:
+    return "recipe" if root.__name__ == "Recipe" else "cluster"

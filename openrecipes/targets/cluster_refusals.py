@@ -1,6 +1,5 @@
 """Why a launch cannot go to a cluster of Slurm or of ssh hosts as its profile describes it."""
 
-from collections import Counter
 from collections.abc import Iterator
 
 from openrecipes.layouts.degrees import nodes
@@ -41,16 +40,17 @@ def _relative_paths(launch: Launch) -> Iterator[Problem]:
 
 
 def hosts_refusals(launch: Launch) -> Iterator[Problem]:
-    """A list of hosts that is too short, or names one twice."""
+    """A list of hosts that is too short."""
     site, gpus = launch.profile.ssh, launch.recipe.gpu
     needed = nodes(gpus.count, gpus.per_node)
     if site is None:
         return
-    place = Place(file=launch.profile.title, key="ssh.hosts")
-    twice = [host for host, times in Counter(site.hosts).items() if times > 1]
-    for host in twice:
-        what, mend = f"{host} stands there {Counter(site.hosts)[host]} times", "name each host once"
-        yield Problem(place=place, rule="profile-hosts", what=what, mend=mend)
-    if len(set(site.hosts)) < needed:
-        what = f"{len(set(site.hosts))} hosts, and {gpus.count} x {gpus.type}, {gpus.per_node} per node, need {needed}"
-        yield Problem(place=place, rule="target-nodes", what=what, mend=f"list {needed} hosts, or run a smaller recipe")
+    there = len({host.rpartition("@")[2] for host in site.hosts})
+    if there < needed:
+        yield Problem(
+            place=Place(file=launch.profile.title, key="ssh.hosts"),
+            rule="target-nodes",
+            what=f"{there} host{'' if there == 1 else 's'}, and {gpus.count} x {gpus.type}, {gpus.per_node} per node, "
+            f"need {needed}",
+            mend=f"list {needed} hosts, or run a smaller recipe",
+        )

@@ -21,7 +21,7 @@ _Found = Iterator[tuple[Path_, str, str, str]]
 
 def contradictions(profile: Profile) -> _Found:
     """Every contradiction in a profile."""
-    for found in (_blocks, _container, _secrets, _slurm, _ranges, kubernetes_contradictions):
+    for found in (_blocks, _container, _secrets, _slurm, _hosts, _ranges, kubernetes_contradictions):
         yield from found(profile)
 
 
@@ -99,6 +99,17 @@ def _slurm(profile: Profile) -> _Found:
         if name in _OURS:
             what = f"openrecipes sets {name} itself"
             yield ("slurm", "options", index), "profile-option", what, "remove it"
+
+
+def _hosts(profile: Profile) -> _Found:
+    seen: dict[str, str] = {}
+    for index, host in enumerate(profile.ssh.hosts if profile.ssh else ()):
+        machine = host.rpartition("@")[2]
+        if machine in seen:
+            same = host if host == seen[machine] else f"{host} and {seen[machine]}"
+            what = f"{same} stands there twice, and a node runs one part of a job"
+            yield ("ssh", "hosts", index), "profile-hosts", what, "name each host once"
+        seen[machine] = host
 
 
 _OURS = frozenset(

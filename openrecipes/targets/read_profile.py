@@ -1,5 +1,8 @@
 """A cluster profile from its file, with every problem of the file at once."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +34,24 @@ def read_profile(path: Path) -> Profile:
     if errors_in(problems):
         raise ProblemsError(*problems)
     return profile
+
+
+@contextmanager
+def placed_in_profile(path: Path | None, profile: Profile) -> Iterator[None]:
+    """Lets problems out that name a profile by its name with the file and the key's line."""
+    try:
+        yield
+    except ProblemsError as error:
+        if path is None or not any(problem.place.file == profile.title for problem in error.problems):
+            raise
+        document = located_yaml(read_text(path), str(path))
+        placed = (
+            replace(problem, place=document.place(problem.place.key or ""))
+            if problem.place.file == profile.title
+            else problem
+            for problem in error.problems
+        )
+        raise type(error)(*in_order(placed)) from error
 
 
 def _frozen(value: Any) -> Any:

@@ -30,7 +30,10 @@ def cluster() -> Iterator[Loopback]:
 
 @pytest.fixture
 def site(cluster: Loopback, tmp_path: Path) -> Iterator[Site]:
-    yield Site(cluster, tmp_path)
+    # Everybody's paths are like this sooner or later.
+    folder = tmp_path / "a 'b' $c \"d\""
+    folder.mkdir()
+    yield Site(cluster, folder)
     left = cluster.queue()
     if left:
         cluster.run("scancel", *left)

@@ -8,7 +8,7 @@ from loopback import NODES, PUBLISHED, Site, seen, settings
 
 pytestmark = [pytest.mark.tool("module:ray")]
 
-ODD = "a 'b' \"c\" $HOME ${PATH} `d` $$ \\ %j, é"
+ODD = "a 'b' \"c\" $HOME ${PATH} `d` $$ \\ %j, é\nline 2\n"
 ODD_NAME = 'run\'s dir, "é"'
 SECRET = "hunter2-of-the-test"
 
