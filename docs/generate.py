@@ -9,6 +9,7 @@ from typing import Final
 
 from openrecipes.check.rules_page import rules_page
 from openrecipes.cli.verbs_page import verbs_page
+from openrecipes.correctness.classes_page import classes_page
 from openrecipes.diagnosis.table_page import table_page
 from openrecipes.plan.formulas_page import with_formulas
 from openrecipes.recipe.schema import schema_text
@@ -28,6 +29,7 @@ GENERATED: Final[Mapping[str, Callable[[], str]]] = {
     "docs/rules.md": rules_page,
     "docs/verbs.md": verbs_page,
     "docs/diagnosis.md": table_page,
+    "docs/argument-classes.md": classes_page,
     "docs/plan.md": plan_page,
 }
 
