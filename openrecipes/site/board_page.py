@@ -13,6 +13,7 @@ from openrecipes.site.home_page import board_document
 from openrecipes.site.other_gpus import OnGpu, of_headline, on_gpus
 from openrecipes.site.pictures import Picture, board_pictures
 from openrecipes.site.ranking import Board
+from openrecipes.site.recipe_figures import ANCHORS
 from openrecipes.site.shelf import Shelf, authors
 from openrecipes.site.templates import page
 
@@ -44,6 +45,7 @@ def board_page(shelf: Shelf, key: Key) -> str:
         unranked=shelf.unranked.get(key, ()),
         citations=citations(author for board in boards for author in authors(board.rows)),
         addresses=shelf,
+        anchors=ANCHORS,
         json=json_address(shelf, key),
     )
 

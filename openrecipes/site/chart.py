@@ -56,8 +56,9 @@ def lines(
         value_formatter=unit,
         max_scale=6,
     )
-    if window:
-        first, last = max(window[0] - 0.5, min(numbers) - 0.5), min(window[1] + 0.5, max(numbers) + 0.5)
+    first, last = (window[0] - 0.5, window[1] + 0.5) if window else (0.0, 0.0)
+    first, last = max(first, min(numbers) - 0.5), min(last, max(numbers) + 0.5)
+    if first < last:
         corners = [(first, low - room), (first, high + room), (last, high + room), (last, low - room)]
         chart.add("window", corners, fill=True, show_dots=False)
     else:

@@ -29,6 +29,7 @@ def feed(shelf: Shelf, base_url: str | None) -> str:
     _text(root, "updated", _moment(max((row.measured or _EPOCH for row, _ in found), default=_EPOCH)))
     SubElement(root, "link", rel="alternate", type="text/html", href=(base_url or "") + HOME)
     SubElement(root, "link", rel="self", type="application/atom+xml", href=(base_url or "") + FEED)
+    _text(SubElement(root, "author"), "name", "OpenRecipes")
     for row, board in found:
         _entry(root, shelf, row, board, base_url or "")
     return '<?xml version="1.0" encoding="utf-8"?>\n' + tostring(root, encoding="unicode") + "\n"

@@ -8,13 +8,17 @@ from openrecipes.catalog.headlines import headlines_of
 from openrecipes.catalog.models import find_model
 from openrecipes.site.addresses import HOME
 from openrecipes.site.other_gpus import on_gpus, without_board
+from openrecipes.site.recipe_figures import ANCHORS
 from openrecipes.site.shelf import Shelf, gpu_place
 from openrecipes.site.templates import page
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GpuLine:
-    """A model's best on one GPU: of its first board, else as a headline, else nothing measured."""
+    """A model's best on one GPU: of its first board, else as a headline, else nothing measured.
+
+    `address` is the board's page, `recipe` the page of the recipe that the figures are of.
+    """
 
     gpu: str
     address: str | None
@@ -22,6 +26,7 @@ class GpuLine:
     usd: float | None
     gpus: int | None
     layout: str | None
+    recipe: str | None
     recipes: str
 
 
@@ -37,7 +42,8 @@ class ModelCard:
 def home_page(shelf: Shelf) -> str:
     """The page of all models; those with a ranked result come first."""
     cards = [_card(shelf, model) for model in shelf.models()]
-    return page("home.html.j2", HOME, models=sorted(cards, key=lambda card: not any(line.rate for line in card.lines)))
+    in_order = sorted(cards, key=lambda card: not any(line.rate for line in card.lines))
+    return page("home.html.j2", HOME, models=in_order, anchors=ANCHORS)
 
 
 def home_document(shelf: Shelf) -> dict[str, Any]:
@@ -93,6 +99,7 @@ def _lines(shelf: Shelf, model: str) -> Iterator[GpuLine]:
                 usd=best.usd_per_million_tokens,
                 gpus=best.gpus,
                 layout=best.layout,
+                recipe=shelf.recipe_page(best.recipe),
                 recipes=recipes,
             )
         else:
@@ -103,6 +110,7 @@ def _lines(shelf: Shelf, model: str) -> Iterator[GpuLine]:
                 usd=headline.usd_per_million_tokens if headline else None,
                 gpus=headline.gpus if headline else None,
                 layout=None,
+                recipe=None,
                 recipes=", ".join(filter(None, ("best not published" if headline else "", drafts))),
             )
 

@@ -17,8 +17,11 @@ from openrecipes.site.addresses import CATALOGUE, anchor
 from openrecipes.site.glossary import entry
 
 _EVIDENCE: Final = "#evidence"
-_NAME: Final = "Tokens/s per GPU"
-_THROUGHPUT: Final = f"#{anchor(_NAME)}"
+_RATE: Final = "Tokens/s per GPU"
+_USD: Final = "$ / 1M tokens"
+ANCHORS: Final = {"rate": anchor(_RATE), "usd": anchor(_USD)}
+"""The ids of the two ranked figures on a recipe's page."""
+_THROUGHPUT: Final = f"#{anchor(_RATE)}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -54,7 +57,7 @@ def throughput(recipe: Recipe) -> Figure:
     """Tokens/s per GPU with its scoring rule, window, log and launched files."""
     rate = recipe.result.tokens_per_s_per_gpu
     value, short = (None, None) if rate is None else (f"{rate:,}", f"{rate:,.1f}")
-    return _figure(_NAME, value, "tokens_per_s_per_gpu", (*_window(recipe), *_files(recipe)), short=short)
+    return _figure(_RATE, value, "tokens_per_s_per_gpu", (*_window(recipe), *_files(recipe)), short=short)
 
 
 def price(recipe: Recipe) -> Figure:
@@ -66,7 +69,7 @@ def price(recipe: Recipe) -> Figure:
         words = f"${known.usd_per_instance_hour:,} an hour for {known.gpus_per_instance} GPUs ({known.id})"
         sources.append(Source(text=words, address=f"{CATALOGUE}#{anchor(f'price-{known.id}')}"))
     value = None if usd is None else f"${usd:,.2f}"
-    return _figure("$ / 1M tokens", value, "usd_per_million_tokens", tuple(sources))
+    return _figure(_USD, value, "usd_per_million_tokens", tuple(sources))
 
 
 def mfu(recipe: Recipe) -> Figure:

@@ -1,8 +1,7 @@
 """The page of one recipe, and its JSON beside it."""
 
-import shlex
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from openrecipes.recipe.model import Recipe
 from openrecipes.recipe.write import json_ready, plain
@@ -12,13 +11,8 @@ from openrecipes.site.ranking import Entry, Row
 from openrecipes.site.shelf import Pair, Shelf
 from openrecipes.site.step_series import StepSeries
 from openrecipes.site.templates import page
+from openrecipes.site.ways import ways
 from openrecipes.verdict.badge import verdict
-
-_TARGETS: Final = (
-    ("ssh", "Hosts that you reach by ssh"),
-    ("slurm", "Slurm"),
-    ("kubernetes", "Kubernetes"),
-)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -28,14 +22,6 @@ class Place:
     row: Row | None
     why_not: str | None
     pairs: tuple[Pair, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Way:
-    """One way to run a recipe: where, and the commands."""
-
-    where: str
-    commands: str
 
 
 def recipe_page(
@@ -92,24 +78,6 @@ def recipe_document(shelf: Shelf, entry: Entry, place: Place) -> dict[str, Any]:
         "why": list(found.why),
         "recipe": json_ready(plain(entry.recipe)),
     }
-
-
-def ways(recipe: Recipe, name: str) -> tuple[Way, ...]:
-    """How to run a recipe on each target that can hold it."""
-    word = shlex.quote(name)
-    here = Way(where="This machine", commands=f"openrecipes run {word}")
-    fits_here = recipe.gpu.count <= recipe.gpu.per_node
-    if recipe.trainer == "smoke":
-        return (here,)
-    there = (
-        Way(
-            where=where,
-            commands=f"openrecipes preflight --cluster CLUSTER.yaml --recipe {word}\n"
-            f"openrecipes run {word} --target {target} --cluster CLUSTER.yaml --against published",
-        )
-        for target, where in _TARGETS
-    )
-    return (*((here,) if fits_here else ()), *there)
 
 
 def _headline(recipe: Recipe) -> tuple[recipe_figures.Figure, ...]:

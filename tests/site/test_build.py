@@ -119,7 +119,7 @@ def test_a_recipes_page_has_every_block_and_its_exact_file(
         "2026-10-11, 14-step run scored over steps 4–13",
         "megatron lm",
         "CUDA_DEVICE_MAX_CONNECTIONS=1",
-        "--target kubernetes --cluster CLUSTER.yaml",
+        "--target kubernetes --cluster launch/clusters/eks-p5en.yaml",
     ):
         assert words in text, words
     assert page.texts["command-text"].startswith("export CUDA_DEVICE_MAX_CONNECTIONS=1\n")
@@ -201,13 +201,13 @@ def test_hostile_text_is_shown_as_text(site: Site, pages: dict[str, Page], libra
 
 
 def test_a_thousand_recipes_stay_light(tmp_path: Path) -> None:
-    """The size of a board's page grows by a row a recipe, and no row takes more than 700 bytes."""
+    """The size of a board's page grows by a row a recipe, and no row takes more than 800 bytes."""
     pages = {}
     for count in (10, 16):
         files = build(Library(root=made_library(tmp_path / str(count), count))).files
         pages[count] = len(files[BOARD])
         assert sum(name.startswith("diffs/") for name in files) == 2 * count - 3
-    assert (pages[16] - pages[10]) / 6 < 700
+    assert (pages[16] - pages[10]) / 6 < 800
 
 
 def test_an_empty_library_has_a_site(tmp_path: Path) -> None:
