@@ -9,6 +9,8 @@ from openrecipes.cli.configuration_page import configuration_page
 from openrecipes.cli.configuration_sides import side_named
 from openrecipes.cli.names import recipe_named
 from openrecipes.correctness.configuration import configuration as compared
+from openrecipes.correctness.own_run import differences_from_recipe
+from openrecipes.problems import ProblemsError, errors_in
 from openrecipes.recipe.write import plain
 from openrecipes.write_back.correctness_parts import with_configuration
 from openrecipes.write_back.write_result import write_block
@@ -33,10 +35,15 @@ def configuration(
     located = recipe_named(candidate) if write else None
     found = compared(side_named(candidate, candidate_log), side_named(reference, reference_log))
     document = found.document()
+    notes = [note for side in (found.candidate, found.reference) for note in differences_from_recipe(side)]
+    if errors_in(notes) and located:
+        raise ProblemsError(*notes)
+    document["problems"] = [note.document() for note in notes]
     if located:
         block = with_configuration(located.recipe.correctness, found.result, found.evidence())
         written = write_block(located, "correctness", plain(block))
         document["written"] = {"file": written.file, "changed": written.changed}
         output.say(f"{written.file}: correctness {'written' if written.changed else 'as it was'}")
     output.result(document, as_json=json, text=configuration_page(found, everything=everything))
+    output.problems(notes)
     raise typer.Exit(0 if found.passed else 1)

@@ -11,7 +11,7 @@ from openrecipes.recipe.read import LocatedRecipe
 
 # The arm of a convergence check may be longer than the timed run: that is its length, and what is sized by it.
 _LENGTH: Final = frozenset({"--num-rollout", "--train-iters", "--lr-decay-iters", "lr_warmup_steps"})
-_MEND: Final = "name a log of this recipe, or write it all the same with --force"
+_MEND: Final = "name a log of this recipe; convergence writes it all the same with --force"
 
 
 def own_run_problems(located: LocatedRecipe, log: str, arguments: Mapping[str, str]) -> tuple[Problem, ...]:
@@ -19,21 +19,31 @@ def own_run_problems(located: LocatedRecipe, log: str, arguments: Mapping[str, s
     warnings. Nothing where it is the recipe's own.
     """
     try:
-        stated = side_of(located.recipe, name=located.file)
         ran = side_of(located.recipe, name=located.file, dump=arguments, log=log)
     except ProblemsError as error:
         return tuple(
             _problem(log, f"it cannot be shown that this is a run of {located.file}: {problem.what}")
             for problem in error.problems
         )
-    return tuple(_differences(located, log, stated, ran))
+    return differences_from_recipe(ran)
 
 
-def _differences(located: LocatedRecipe, log: str, stated: Side, ran: Side) -> Iterator[Problem]:
+def differences_from_recipe(ran: Side) -> tuple[Problem, ...]:
+    """What a side's log ran otherwise than its recipe says, as own_run_problems; nothing where it has no log.
+
+    Raises: ProblemsError where the recipe's fields give no command.
+    """
+    if ran.effective.source == ran.name:
+        return ()
+    return tuple(_differences(ran, side_of(ran.recipe, name=ran.name)))
+
+
+def _differences(ran: Side, stated: Side) -> Iterator[Problem]:
+    log = ran.effective.source
     for item in judged_arguments(ran, stated, argument_classes()):
         if item.candidate == item.reference or item.name in _LENGTH:
             continue
-        what = f"ran {item.name} {item.candidate}, where {located.file} has {item.reference}"
+        what = f"ran {item.name} {item.candidate}, where {ran.name} has {item.reference}"
         if not item.passed or _is_of_the_layout(item):
             yield _problem(log, what)
         elif item.judged == "tolerated" and not item.reference.startswith("$"):

@@ -1,5 +1,6 @@
 """`openrecipes correctness configuration`: words, exit codes, JSON, and what it writes."""
 
+import gzip
 import json
 import shutil
 import subprocess
@@ -7,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from made_run_directories import job, made
 
 from openrecipes.recipe.read import read_recipe
 
@@ -77,6 +79,18 @@ def test_write_touches_the_correctness_block_alone_and_once(tmp_path: Path) -> N
     assert json.loads(openrecipes(*words).stdout)["written"]["changed"] is False
 
 
+def test_a_log_of_another_recipe_is_told_and_not_written(tmp_path: Path) -> None:
+    recipe = Path(shutil.copy(ROOT / f"recipes/{TP2}.yaml", tmp_path / "recipe.yaml"))
+    before = recipe.read_text()
+    words = (str(recipe), TP1, "--candidate-log", LOG1, "--reference-log", LOG1)
+    told = json.loads(openrecipes(*words, "--json").stdout)
+    assert any("ran --tensor-model-parallel-size 1" in problem["what"] for problem in told["problems"])
+    done = openrecipes(*words, "--write")
+    assert done.returncode == 1
+    assert "correctness-other-run" in done.stderr
+    assert recipe.read_text() == before
+
+
 @pytest.mark.parametrize(
     ("words", "status", "said"),
     [
@@ -92,3 +106,13 @@ def test_what_cannot_be_compared_is_refused(words: tuple[str, ...], status: int,
     assert done.returncode == status, done.stderr
     assert said in " ".join(done.stderr.split())
     assert "Traceback" not in done.stderr
+
+
+def test_a_run_directory_stands_for_its_recipe_and_its_log(tmp_path: Path) -> None:
+    text = gzip.decompress((ROOT / LOG2).read_bytes()).decode()
+    run = made(tmp_path / "run", of_job=job(), text=text)
+    shutil.copy(ROOT / f"recipes/{TP2}.yaml", run.recipe)
+    document = json.loads(openrecipes(str(run.root), TP2, "--json").stdout)
+    assert document["result"] == "pass"
+    assert document["candidate"]["arguments_from"] == str(run.log)
+    assert "--attention-backend" in {item["name"] for item in document["arguments"] if item["class"] == "tolerated"}

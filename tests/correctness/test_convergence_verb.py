@@ -1,5 +1,6 @@
 """`openrecipes correctness convergence`: words, exit codes, JSON, plots, and what it writes."""
 
+import gzip
 import json
 import shutil
 import subprocess
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 from loss_curves import CANDIDATE, NEGATIVE, REFERENCE
+from made_run_directories import job, made
 
 from openrecipes.recipe.correctness import Convergence
 from openrecipes.recipe.read import read_recipe
@@ -128,3 +130,15 @@ def test_wrong_usage_ends_with_status_2(words: tuple[str, ...], said: str) -> No
     assert done.returncode == 2, done.stderr
     assert said in " ".join(done.stderr.split())
     assert "Traceback" not in done.stderr
+
+
+def test_run_directories_and_directories_of_logs_are_runs_too(tmp_path: Path) -> None:
+    runs = []
+    for tp in (2, 1):
+        text = gzip.decompress((ROOT / f"tests/data/runs/qwen3.5-moe-small-tp{tp}.log.gz").read_bytes()).decode()
+        runs.append(made(tmp_path / f"run-{tp}", of_job=job(), text=text).root)
+    (tmp_path / "logs").mkdir()
+    shutil.copy(ROOT / TP1, tmp_path / "logs" / "node0.log.gz")
+    for reference in (str(runs[1]), str(tmp_path / "logs")):
+        document = json.loads(openrecipes(str(runs[0]), reference, "--json").stdout)
+        assert (document["result"], document["points_scored"]) == ("pass", 12)
