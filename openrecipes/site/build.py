@@ -79,6 +79,8 @@ def _recipe(
     yield f"{stem}.html", html.encode()
     yield f"{stem}.json", _json(recipe_document(found, entry, place))
     yield f"{stem}.yaml", text.encode()
+    if series:
+        yield f"{stem}.steps.json", _json(series.model_dump(mode="json"))
 
 
 def _places(found: Shelf, pairs: list[Pair]) -> dict[str, Place]:
@@ -97,4 +99,6 @@ def _places(found: Shelf, pairs: list[Pair]) -> dict[str, Place]:
 
 
 def _json(document: Any) -> bytes:
-    return (json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8", "replace")
+    return (json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":")) + "\n").encode(
+        "utf-8", "replace"
+    )

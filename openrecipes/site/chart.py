@@ -48,7 +48,8 @@ def lines(
     chart = pygal.XY(
         **_SHARED,
         height=220,
-        dots_size=2.5 if len(numbers) <= 120 else 0,
+        dots_size=2.5,
+        show_dots=len(numbers) <= 120,
         show_x_guides=False,
         range=(low - room, high + room),
         xrange=(min(numbers) - 0.5, max(numbers) + 0.5),

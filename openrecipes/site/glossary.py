@@ -74,6 +74,7 @@ def keys() -> tuple[Keys, ...]:
     )
 
 
+@lru_cache(maxsize=256)
 def entry(name: str) -> str | None:
     """The address of a term's entry, or of a key's (`result.window`); None where there is neither."""
     wanted = anchor(name)

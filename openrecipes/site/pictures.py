@@ -1,7 +1,4 @@
-"""The pictures of a recipe and of a board, each with the same data as words and as a table.
-
-They show what recipes, their published steps and `plan` say; where one of these is not there, there is no picture.
-"""
+"""The pictures of a board and of a plan, each with its data as words and as a table."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -10,13 +7,11 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
-from openrecipes import units
 from openrecipes.plan.layout_plan import LayoutPlan, plan_recipe
 from openrecipes.problems import ProblemsError
 from openrecipes.recipe.model import Recipe
 from openrecipes.site import chart
 from openrecipes.site.ranking import Board, Row
-from openrecipes.site.step_series import StepSeries
 
 MOST_BARS: Final = 10
 _MOST_STAGES: Final = 16
@@ -24,7 +19,6 @@ _NOT_PLANNED: Final[dict[str, Any]] = {
     **dict.fromkeys(("author", "status", "result", "correctness", "run", "patches"), True),
     "layout": {"label", "summary", "highlights"},
 }
-_SHADE: Final = 9  # the style sheet's colour of a shaded window
 _PARTS: Final = ("weights", "gradients", "optimizer", "activations")
 
 
@@ -46,6 +40,7 @@ class Picture:
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     keys: tuple[Key, ...] = ()
+    more: str = ""  # what the table leaves out
 
 
 def board_pictures(board: Board) -> tuple[Picture, ...]:
@@ -63,81 +58,12 @@ def board_pictures(board: Board) -> tuple[Picture, ...]:
     return tuple(found)
 
 
-def step_picture(series: StepSeries | None, window: tuple[int, int]) -> Picture | None:
-    """Step times of the scored run, the window shaded. Steps before it that dwarf it are left to the table."""
-    if series is None:
-        return None
-    timed = [(step.step, step.step_time_s) for step in series.steps if step.step_time_s is not None]
-    highest = 2 * max((time for number, time in timed if window[0] <= number <= window[1]), default=0.0)
-    drawn = [(float(number), time) for number, time in timed if time <= highest or number >= window[0]]
-    if len(drawn) < 2:
-        return None
-    left_out = [number for number, time in timed if time > highest and number < window[0]]
-    note = f" Not drawn, since far longer: step {', '.join(map(str, left_out))}." if left_out else ""
-    return Picture(
-        title="Step times",
-        caption=f"Seconds a step; the scored window, steps {window[0]} to {window[1]}, is shaded.{note}",
-        svg=chart.lines([("step time", drawn)], title="Step times", unit=_fine(drawn), window=window),
-        header=("Step", "Step time", "Scored"),
-        rows=tuple(
-            (str(number), units.seconds(time), "yes" if window[0] <= number <= window[1] else "no")
-            for number, time in timed
-        ),
-        keys=(Key(colour=1, name="step time"), Key(colour=_SHADE, name="scored window")),
-    )
-
-
-def loss_picture(series: StepSeries | None) -> Picture | None:
-    """The loss of the scored run, and of its reference run where one was published."""
-    if series is None:
-        return None
-    own = {step.step: step.loss for step in series.steps if step.loss is not None}
-    other = {step.step: step.loss for step in series.reference_steps or () if step.loss is not None}
-    if len(own) < 2:
-        return None
-    curves = [("this run", [(float(step), loss) for step, loss in own.items()])]
-    keys: tuple[Key, ...] = ()
-    if other:
-        curves.append(("reference", [(float(step), loss) for step, loss in other.items()]))
-        keys = (Key(colour=1, name="this run"), Key(colour=2, name="reference run"))
-    points = [point for _, curve in curves for point in curve]
-    steps = sorted({*own, *other})
-    return Picture(
-        title="Loss",
-        caption="Training loss a step, against the reference run." if other else "Training loss a step.",
-        svg=chart.lines(curves, title="Loss", unit=_fine(points, ""), window=None),
-        header=("Step", "Loss", "Reference") if other else ("Step", "Loss"),
-        rows=tuple(
-            (str(step), _number(own.get(step)), *((_number(other.get(step)),) if other else ())) for step in steps
-        ),
-        keys=keys,
-    )
-
-
 def memory_picture(recipe: Recipe) -> Picture | None:
     """Planned memory by pipeline stage against the GPU's usable memory; None where `plan` has none."""
     layout = _planned(_ToPlan(key=recipe.model_dump_json(exclude=_NOT_PLANNED), recipe=recipe))
     if layout is None or not layout.stages or layout.usable_gib is None or len(layout.stages) > _MOST_STAGES:
         return None
     return _memory(layout, layout.usable_gib)
-
-
-def ledger_picture(series: StepSeries | None) -> Picture | None:
-    """Where the job's GPU-hours went, phase by phase; None where the job's record was not published."""
-    if series is None or not series.ledger:
-        return None
-    phases = [(", ".join(phase.names).replace("_", " "), phase) for phase in series.ledger if phase.gpu_hours > 0]
-    if not phases:
-        return None
-    parts = [(name, [phase.gpu_hours]) for name, phase in phases]
-    return Picture(
-        title="Where the GPU-hours went",
-        caption="GPU-hours of the job, from its start to its end.",
-        svg=chart.stacks(["job"], parts, title="Where the GPU-hours went", unit=lambda value: f"{value:,.2f}"),
-        header=("Phase", "Time", "GPU-hours"),
-        rows=tuple((name, units.seconds(phase.seconds), f"{phase.gpu_hours:,.3f}") for name, phase in phases),
-        keys=tuple(Key(colour=number, name=name) for number, (name, _) in enumerate(phases)),
-    )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -194,15 +120,3 @@ def _memory(layout: LayoutPlan, usable_gib: float) -> Picture:
 def _memory_chart(names: tuple[str, ...], parts: tuple[tuple[str, tuple[float, ...]], ...]) -> Markup:
     """Many recipes of a board share a layout, and so this picture."""
     return chart.stacks(names, parts, title="Memory by pipeline stage", unit=lambda value: f"{value:.0f}")
-
-
-def _fine(points: Sequence[tuple[float, float]], unit: str = " s") -> Callable[[float], str]:
-    """Prints values of an axis with as many digits as tell its marks apart."""
-    values = [y for _, y in points]
-    span = max(values) - min(values)
-    digits = 0 if span > 20 else 1 if span > 2 else 2 if span > 0.2 else 3
-    return lambda value: f"{value:,.{digits}f}{unit}"
-
-
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.6g}"

@@ -5,8 +5,9 @@ from typing import Any
 
 from openrecipes.recipe.model import Recipe
 from openrecipes.recipe.write import json_ready, plain
-from openrecipes.site import pictures, recipe_figures
+from openrecipes.site import recipe_figures, step_pictures
 from openrecipes.site.citation import citations
+from openrecipes.site.pictures import memory_picture
 from openrecipes.site.ranking import Entry, Row
 from openrecipes.site.shelf import Pair, Shelf
 from openrecipes.site.step_series import StepSeries
@@ -33,10 +34,10 @@ def recipe_page(
     found = verdict(recipe)
     window = recipe.result.window
     drawn = (
-        pictures.step_picture(series, window),
-        pictures.loss_picture(series),
-        pictures.memory_picture(recipe),
-        pictures.ledger_picture(series),
+        step_pictures.step_picture(series, window),
+        step_pictures.loss_picture(series),
+        memory_picture(recipe),
+        step_pictures.ledger_picture(series),
     )
     return page(
         "recipe.html.j2",
@@ -56,6 +57,7 @@ def recipe_page(
         stack=[(name.replace("_", " "), value) for name, value in recipe.stack if value is not None],
         ways=ways(recipe, entry.name),
         pictures=[picture for picture in drawn if picture],
+        steps=f"{shelf.recipe_addresses[entry.name]}.steps.json" if series else None,
         board_address=shelf.board_addresses[recipe.model, recipe.gpu.type],
         addresses=shelf,
         citations=citations([recipe.author]),

@@ -6,6 +6,8 @@ import shutil
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from made_run_directories import job, made
 from varied_recipes import changed, published
 
@@ -13,9 +15,9 @@ from openrecipes.problems import ProblemsError
 from openrecipes.recipe.read import LocatedRecipe, read_recipe
 from openrecipes.recipe.write import recipe_text
 from openrecipes.score.run_evidence import Run, read_run
-from openrecipes.site.pictures import ledger_picture, loss_picture, step_picture
 from openrecipes.site.publish_steps import publish_steps
-from openrecipes.site.step_series import StepSeries, published_series, series_file
+from openrecipes.site.step_pictures import ledger_picture, loss_picture, outline, step_picture
+from openrecipes.site.step_series import Step, StepSeries, published_series, series_file
 
 ROOT = Path(__file__).parent.parent.parent
 SMALL = ROOT / "recipes/qwen3.5-moe-small/h200"
@@ -130,3 +132,23 @@ def test_without_published_steps_there_is_no_picture_of_them() -> None:
     )
     assert step_picture(bare, (0, 0)) is None
     assert loss_picture(bare) is None
+
+
+@given(st.lists(st.floats(0.1, 100), min_size=1, max_size=400), st.integers(2, 50))
+def test_an_outline_keeps_the_ends_of_the_range_and_the_order(times: list[float], most: int) -> None:
+    points = [(float(step), time) for step, time in enumerate(times)]
+    found = outline(points, most)
+    assert len(found) <= max(most, 2) or found == points
+    assert found == sorted(found)
+    assert set(found) <= set(points)
+    assert {min(y for _, y in found), max(y for _, y in found)} == {min(times), max(times)}
+
+
+def test_a_long_run_has_a_small_picture_and_says_what_its_table_leaves_out() -> None:
+    steps = tuple(Step(step=number, step_time_s=1.0 + number % 7 / 10, loss=2.0) for number in range(20_000))
+    series = StepSeries(log_sha256="0" * 64, steps=steps, ledger=None, reference_log_sha256=None, reference_steps=None)
+    picture = step_picture(series, (5000, 19_999))
+    assert picture is not None
+    assert len(picture.svg) < 30_000
+    assert len(picture.rows) == 200
+    assert picture.more == "The first 200 of 20,000 steps; the JSON has all."
