@@ -1,6 +1,7 @@
 """The pictures of a run: step times, loss, where its GPU-hours went. All from its published steps, or not at all."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Final
 
 from openrecipes import units
@@ -93,7 +94,7 @@ def outline(points: Sequence[tuple[float, float]], most: int = _MOST_POINTS) -> 
         return list(points)
     stretches = most // 2
     edges = [place * len(points) // stretches for place in range(stretches + 1)]
-    return list(_extremes(points[start:end] for start, end in zip(edges, edges[1:], strict=False)))
+    return list(_extremes(points[start:end] for start, end in pairwise(edges)))
 
 
 def _extremes(stretches: Iterable[Sequence[tuple[float, float]]]) -> Iterator[tuple[float, float]]:
