@@ -34,7 +34,7 @@ class Argument(CatalogData):
     choices: tuple[JsonValue, ...] | None = Field(default=None, description="The only values accepted.")
     default: JsonValue = Field(default=None, description="The value where the flag is not given.")
     required: bool = Field(default=False, description="Whether the parser insists on it.")
-    defined_by: Literal["megatron", "slime"] = Field(description="Who adds it to the parser.")
+    defined_by: Literal["megatron", "slime", "smoke"] = Field(description="Who adds it to the parser.")
     help: str | None = Field(default=None, description="The parser's own help text, where the snapshot holds it.")
 
 
@@ -54,8 +54,24 @@ class ArgumentFile(CatalogData):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Parser:
+    """The arguments of one trainer by flag, and whether it drops in silence what it does not know."""
+
+    by_flag: Mapping[str, Argument]
+    drops_unknown: bool
+
+    def find(self, flag: str) -> Argument | None:
+        """The argument of this flag (`--lr`), or None. Flags are matched whole: there are no abbreviations."""
+        return self.by_flag.get(flag)
+
+    def nearest(self, flag: str) -> str | None:
+        """The known flag that `flag` most likely meant, or None."""
+        return nearest(flag, self.by_flag)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ArgumentCatalogue:
-    """Every argument of one stack's trainer. Flags are matched whole: this parser takes no abbreviations."""
+    """Every argument of one stack's trainer, and where they were read."""
 
     stack_id: str
     slime_commit: str
@@ -64,15 +80,7 @@ class ArgumentCatalogue:
     source: str
     retrieved: date
     arguments: tuple[Argument, ...]
-    by_flag: Mapping[str, Argument]
-
-    def find(self, flag: str) -> Argument | None:
-        """The argument of this flag (`--lr`), or None: the trainer would drop such a flag in silence."""
-        return self.by_flag.get(flag)
-
-    def nearest(self, flag: str) -> str | None:
-        """The known flag that `flag` most likely meant, or None."""
-        return nearest(flag, self.by_flag)
+    parser: Parser
 
 
 @lru_cache(maxsize=8)
@@ -95,7 +103,10 @@ def argument_catalogue(stack_id: str) -> ArgumentCatalogue:
         source=file.source,
         retrieved=file.retrieved,
         arguments=file.arguments,
-        by_flag={flag: argument for argument in file.arguments for flag in argument.flags},
+        parser=Parser(
+            by_flag={flag: argument for argument in file.arguments for flag in argument.flags},
+            drops_unknown=file.unknown_flags == "dropped in silence",
+        ),
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from openrecipes.catalog.arguments import ArgumentCatalogue
+from openrecipes.catalog.arguments import Parser
 from openrecipes.check.couplings import Effective, coupling_faults, default_faults
 from openrecipes.check.flag_values import FlagFault, flag_faults
 from openrecipes.check.invocation import Given, Invocation
@@ -19,7 +19,7 @@ _GUESSES: Final = 20
 class Flags:
     """The flags of one recipe: `arguments`, the words of `run`, the command that the fields give."""
 
-    catalogue: ArgumentCatalogue
+    parser: Parser
     settings: tuple[Setting, ...]
     run: Invocation | None
     command: Command | None
@@ -36,7 +36,7 @@ def argument_faults(flags: Flags) -> tuple[FlagFault, ...]:
 
 def _of_settings(flags: Flags) -> Iterator[FlagFault]:
     for setting in flags.settings:
-        for fault in flag_faults(flags.catalogue, setting.flag, setting.values):
+        for fault in flag_faults(flags.parser, setting.flag, setting.values):
             if not (setting.is_left_out and fault.rule == "argument-count"):
                 yield replace(fault, key=f"arguments.{setting.key}")
 
@@ -53,7 +53,7 @@ def _of_run(flags: Flags) -> Iterator[FlagFault]:
         if given.is_array:
             continue
         values = [None if word.is_open else word.text for word in given.values]
-        for fault in flag_faults(flags.catalogue, given.flag, values, guesses=unknown < _GUESSES):
+        for fault in flag_faults(flags.parser, given.flag, values, guesses=unknown < _GUESSES):
             unknown += fault.rule == "argument-unknown"
             yield replace(fault, line=given.line)
     yield from _repeated(flags.run.given)
@@ -86,7 +86,10 @@ def _placed(flags: Flags, effective: Effective) -> Iterator[FlagFault]:
     keys = {setting.flag: f"arguments.{setting.key}" for setting in flags.settings}
     lines = {flag: given.line for flag, given in flags.run.effective.items()} if flags.run else {}
     start = flags.run.head[0].line if flags.run else None
-    for fault in (*coupling_faults(effective), *default_faults(effective, loss_mask=flags.loss_mask)):
+    for fault in (
+        *coupling_faults(effective),
+        *default_faults(effective, known=flags.parser.by_flag, loss_mask=flags.loss_mask),
+    ):
         if fault.flag in keys:
             yield replace(fault, key=keys[fault.flag])
         else:

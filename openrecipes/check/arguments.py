@@ -58,7 +58,7 @@ RENDER_RULES: Final = (
 def stack_known(subject: Subject) -> Iterator[Finding]:
     """A trainer of another commit, whose flags nobody has read."""
     stack = subject.recipe.stack
-    if subject.recipe.trainer == "slime" and stack.framework and subject.catalogue is None:
+    if subject.recipe.trainer == "slime" and stack.framework and subject.parser is None:
         named = f"{stack.framework[:80]} with megatron_lm {(stack.megatron_lm or 'null')[:80]}"
         yield Finding(
             key="stack.framework",

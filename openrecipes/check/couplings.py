@@ -1,6 +1,6 @@
 """Flags that need, exclude or void each other, and defaults that surprise: a table, and what breaks it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -125,10 +125,10 @@ def _words(effective: Effective, coupling: Coupling, other: str) -> tuple[str, s
     return f"{flag} has no effect beside {other}: {coupling.why}", f"remove {coupling.flag}"
 
 
-def default_faults(effective: Effective, *, loss_mask: str | None) -> Iterator[FlagFault]:
-    """Flags left out whose default surprises; `loss_mask` is the mask that the model's template asks for."""
+def default_faults(effective: Effective, *, known: Container[str], loss_mask: str | None) -> Iterator[FlagFault]:
+    """Known flags left out whose default surprises; `loss_mask` is the mask that the model's template asks for."""
     for flag, (default, does) in SURPRISING_DEFAULTS.items():
-        if flag not in effective:
+        if flag in known and flag not in effective:
             what = f"{flag} is left out, and its default is {default}: {does}"
             yield FlagFault(flag=flag, rule="argument-default", what=what, mend=f"write {flag} 0.0, or the rate meant")
     path, mask = "--rollout-function-path", "--loss-mask-type"

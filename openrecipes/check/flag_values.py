@@ -4,9 +4,10 @@ import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Final
 
-from openrecipes.catalog.arguments import Argument, ArgumentCatalogue
+from openrecipes.catalog.arguments import Argument, Parser
 
 _LAYER_PATTERN: Final = re.compile(r"[0-9]+|[0-9\[\](),*+]*\[[0-9\[\](),*+]*")
 _INT_TUPLE: Final = re.compile(r"\(?-?[0-9]+(, ?-?[0-9]+)*,?\)?")
@@ -31,15 +32,15 @@ class FlagFault:
 
 
 def flag_faults(
-    catalogue: ArgumentCatalogue, flag: str, values: Sequence[str | None], *, guesses: bool = True
+    parser: Parser, flag: str, values: Sequence[str | None], *, guesses: bool = True
 ) -> Iterator[FlagFault]:
     """What the trainer would refuse or drop. A value that is not known, since a variable holds it, is None.
 
     Without `guesses` an unknown flag names no nearest one.
     """
-    argument = catalogue.find(flag)
+    argument = parser.find(flag)
     if argument is None:
-        yield _unknown(catalogue, flag, guesses=guesses)
+        yield _unknown(parser, flag, guesses=guesses)
         return
     fault = _count_fault(argument, flag, values)
     if fault is not None:
@@ -51,12 +52,13 @@ def flag_faults(
             yield fault
 
 
-def _unknown(catalogue: ArgumentCatalogue, flag: str, *, guesses: bool) -> FlagFault:
+def _unknown(parser: Parser, flag: str, *, guesses: bool) -> FlagFault:
     if flag.startswith(_ENGINE_PREFIXES):
         what = f"{flag} is for the inference engine, which --debug-train-only leaves out"
         return FlagFault(flag=flag, rule="argument-void", what=what, mend="remove it")
-    close = catalogue.nearest(flag) if guesses else None
-    what = f"the trainer has no {flag[:_LONG]} and would drop it in silence"
+    close = parser.nearest(flag) if guesses else None
+    does = "drop it in silence" if parser.drops_unknown else "refuse it"
+    what = f"the trainer has no {flag[:_LONG]} and would {does}"
     return FlagFault(
         flag=flag, rule="argument-unknown", what=what, mend=f"write {close}, or remove it" if close else "remove it"
     )
@@ -116,6 +118,12 @@ def _any(_: str) -> bool:
     return True
 
 
+def _finite(text: str) -> float:
+    if not isfinite(found := float(text)):
+        raise ValueError
+    return found
+
+
 def _read_by(read: Callable[[str], object]) -> Callable[[str], bool]:
     def reads(text: str) -> bool:
         try:
@@ -136,7 +144,7 @@ def _is_whole(text: str) -> bool:
 
 _READERS: Final[dict[str, tuple[str, Callable[[str], bool]]]] = {
     "int": ("a whole number", _read_by(int)),
-    "float": ("a number", _read_by(float)),
+    "float": ("a number", _read_by(_finite)),
     "json": ("a JSON text", _read_by(json.loads)),
     "layer_pattern": ("a number, or a list such as [1]*60", lambda text: bool(_LAYER_PATTERN.fullmatch(text))),
     "int_tuple": ("whole numbers such as 8,128", lambda text: bool(_INT_TUPLE.fullmatch(text))),

@@ -1,10 +1,11 @@
 """All rules over recipes: a text, a file, or many files to the problems in them."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from openrecipes.check.all_rules import ALL_RULES
+from openrecipes.check.rule import Rule
 from openrecipes.check.subject import Subject
 from openrecipes.located_yaml import read_text
 from openrecipes.problems import Problem, ProblemsError, errors_in, in_order
@@ -35,15 +36,17 @@ def _count(number: int, word: str) -> str:
     return f"{number or 'no'} {word}{'' if number == 1 else 's'}"
 
 
-def check_recipe(located: LocatedRecipe) -> tuple[Problem, ...]:
+def check_recipe(located: LocatedRecipe, *, rules: Sequence[Rule] = ALL_RULES) -> tuple[Problem, ...]:
     """Every problem of one recipe: what its reader found, and what the rules find."""
-    found = tuple(_found(Subject(located=located)))
+    found = tuple(_found(Subject(located=located), rules))
     if any(problem.rule == "layout-dp" for problem in found):
-        found = _without_what_dp_explains(located, found)
+        found = _without_what_dp_explains(located, found, rules)
     return in_order((*located.problems, *found))
 
 
-def _without_what_dp_explains(located: LocatedRecipe, found: tuple[Problem, ...]) -> tuple[Problem, ...]:
+def _without_what_dp_explains(
+    located: LocatedRecipe, found: tuple[Problem, ...], rules: Sequence[Rule]
+) -> tuple[Problem, ...]:
     """One mistake, one problem: leaves out what is no longer found where dp is what the other degrees give.
 
     dp stands in the label, the summary, the batch and the argument dump, so a wrong one trips rules of each.
@@ -51,7 +54,7 @@ def _without_what_dp_explains(located: LocatedRecipe, found: tuple[Problem, ...]
     recipe, layout = located.recipe, located.recipe.layout
     right = layout.model_copy(update={"dp": recipe.gpu.count // (layout.tp * layout.pp * layout.cp)})
     mended = replace(located, recipe=recipe.model_copy(update={"layout": right}))
-    remaining = {(problem.rule, problem.place) for problem in _found(Subject(located=mended))}
+    remaining = {(problem.rule, problem.place) for problem in _found(Subject(located=mended), rules)}
     return tuple(p for p in found if p.rule == "layout-dp" or (p.rule, p.place) in remaining)
 
 
@@ -85,8 +88,8 @@ def check_files(paths: Iterable[Path], *, strict: bool = False) -> Report:
     return Report(files=len(files), problems=found)
 
 
-def _found(subject: Subject) -> Iterator[Problem]:
-    for rule in ALL_RULES:
+def _found(subject: Subject, rules: Sequence[Rule]) -> Iterator[Problem]:
+    for rule in rules:
         try:
             yield from rule.problems(subject)
         except AttributeError:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
 
-from openrecipes.catalog.arguments import ArgumentCatalogue, argument_catalogue, stack_id_of, stack_ids
+from openrecipes.catalog.arguments import Parser, argument_catalogue, stack_id_of, stack_ids
 from openrecipes.catalog.gpus import Gpu, find_gpu
 from openrecipes.catalog.model_parts import Shape
 from openrecipes.catalog.models import Model, model
@@ -21,6 +21,7 @@ from openrecipes.render.command import Command, command
 from openrecipes.render.environment import environment_problems
 from openrecipes.render.refusals import refusals
 from openrecipes.render.settings import settings
+from openrecipes.render.smoke_arguments import smoke_parser
 
 Value = TypeVar("Value")
 
@@ -70,18 +71,18 @@ class Subject:
         return self.model.shape if self.model else None
 
     @cached_property
-    def catalogue(self) -> ArgumentCatalogue | None:
+    def parser(self) -> Parser | None:
         """The trainer's flags: of the stack that the recipe names, of the first known one where it names none.
 
-        None for the smoke trainer, and for a stack whose flags are not known.
+        None for a stack whose flags are not known.
         """
         stack = self.recipe.stack
-        if self.recipe.trainer != "slime":
-            return None
+        if self.recipe.trainer == "smoke":
+            return smoke_parser()
         if stack.framework is None:
-            return argument_catalogue(stack_ids()[0])
+            return argument_catalogue(stack_ids()[0]).parser
         found = stack_id_of(stack.framework, stack.megatron_lm or "")
-        return argument_catalogue(found) if found else None
+        return argument_catalogue(found).parser if found else None
 
     @cached_property
     def script(self) -> Script:
@@ -123,12 +124,12 @@ class Subject:
     @cached_property
     def argument_faults(self) -> tuple[FlagFault, ...]:
         """What the trainer's parser would refuse or drop, and flags that do not go together."""
-        if self.catalogue is None:
+        if self.parser is None:
             return ()
         qwen35 = self.model is not None and self.model.entry.model_type.startswith("qwen3_5")
         return argument_faults(
             Flags(
-                catalogue=self.catalogue,
+                parser=self.parser,
                 settings=self._unless_unread(lambda: settings(self.recipe.arguments), ()),
                 run=self._unless_unread(lambda: self.invocation, None),
                 command=self.command,

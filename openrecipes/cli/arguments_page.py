@@ -44,10 +44,11 @@ def explained(flag: str, catalogue: ArgumentCatalogue) -> Explained:
 
     Raises: UsageError if there is none, naming the nearest.
     """
+    parser = catalogue.parser
     name = "--" + flag.lstrip("-").replace("_", "-")
-    found = catalogue.find(flag) or catalogue.find(name) or catalogue.find("--" + flag.lstrip("-"))
+    found = parser.find(flag) or parser.find(name) or parser.find("--" + flag.lstrip("-"))
     if found is None:
-        near = catalogue.nearest(name)
+        near = parser.nearest(name)
         what = f"{catalogue.stack_id} has no flag {flag}; the trainer would drop it in silence"
         mend = f"write {near}" if near else "look it up in the trainer's own help"
         raise UsageError(Problem(place=Place(key=flag), rule="argument-known", what=what, mend=mend))

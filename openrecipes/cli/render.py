@@ -6,11 +6,12 @@ from typing import Annotated
 import typer
 
 from openrecipes.catalog.models import model
+from openrecipes.check.overridden import override_problems
 from openrecipes.cli import output
 from openrecipes.cli.names import recipe_named
 from openrecipes.cli.render_page import difference, document, listing
 from openrecipes.cli.rendered_files import how_to_start, write_rendered_files
-from openrecipes.problems import Place, Problem, UsageError
+from openrecipes.problems import Place, Problem, ProblemsError, UsageError, errors_in
 from openrecipes.render.command import command, text_of
 from openrecipes.render.located import placed_in
 from openrecipes.render.model_arguments import notes
@@ -51,6 +52,10 @@ def render(
         with placed_in(located):
             changed = overridden(located.recipe, settings or ())
             made = command(changed.recipe, model(changed.recipe.model), changed.origins)
+        problems = override_problems(located, changed)
+        if errors_in(problems):
+            raise ProblemsError(*problems)
+        output.problems(problems)
         text, deviations, rendered = text_of(made), changed.deviations, None
         remarks = (*notes(changed.recipe, model(changed.recipe.model)), *difference(changed.recipe, text))
     else:

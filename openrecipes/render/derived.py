@@ -8,7 +8,7 @@ from typing import Any, Final
 from openrecipes.catalog.gpus import find_gpu
 from openrecipes.catalog.models import model
 from openrecipes.figures.throughput import window_tokens
-from openrecipes.figures.window import DEFAULT_RULE, RULES
+from openrecipes.figures.window import DEFAULT_RULE, RULES, rule_of
 from openrecipes.layouts.degrees import data_parallel
 from openrecipes.problems import Place, Problem, ProblemsError
 from openrecipes.recipe.model import Recipe
@@ -129,6 +129,7 @@ def _derive_result(data: dict[str, Any]) -> None:
     """No figure and no evidence: they belong to the recipe as it was."""
     old = data["result"]
     kept = {key: old[key] for key in ("steps_per_run", "window", "window_tokens")}
+    rule = rule_of(tuple(old["window"]), old["steps_per_run"])
     note = old["mfu_note"] if old["mfu"] is None else None
     found = model(data["model"])
     params = old["active_params"]
@@ -136,6 +137,8 @@ def _derive_result(data: dict[str, Any]) -> None:
         params = {"count": found.active_params, "source": found.entry.source, "revision": found.entry.revision}
     required = (name for name, field in Result.model_fields.items() if field.is_required())
     data["result"] = {**dict.fromkeys(required), **kept, "mfu_note": note, "active_params": params}
+    if rule != DEFAULT_RULE:
+        data["result"]["rule"] = rule
     data["correctness"] = None
     data["status"] = "smoke" if data.get("trainer") == "smoke" else "draft"
 

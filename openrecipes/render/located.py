@@ -1,11 +1,13 @@
-"""Problems that name keys, placed in the recipe's file."""
+"""Problems that name keys, placed in the recipe's file; a changed recipe as a file of its own."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
 from openrecipes.problems import Problem, ProblemsError, in_order
-from openrecipes.recipe.read import LocatedRecipe
+from openrecipes.recipe.model import Recipe
+from openrecipes.recipe.read import LocatedRecipe, parse_recipe
+from openrecipes.recipe.write import recipe_text
 
 
 @contextmanager
@@ -22,3 +24,10 @@ def placed(problem: Problem, recipe: LocatedRecipe) -> Problem:
     if problem.place.file or not problem.place.key:
         return problem
     return replace(problem, place=recipe.place(problem.place.key))
+
+
+def as_launched(original: LocatedRecipe, recipe: Recipe) -> LocatedRecipe:
+    """The changed recipe as a file of its own: canonical text under the header that the original has."""
+    header = original.text.partition("\n")[0]
+    path = header.removeprefix("# ") if header.startswith("# ") else original.file
+    return parse_recipe(recipe_text(recipe, path), f"{original.file} (as launched)")

@@ -20,6 +20,7 @@ from openrecipes.render.typed import typed
 
 SET: Final = "--set"
 _FOLLOWS: Final = ("layout.dp", "result.window")  # derived where they are not set
+_NAMED: Final = 3
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,9 +43,10 @@ class Override:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Overridden:
-    """The changed recipe, where each changed key's value comes from, and the changes in words."""
+    """The changed recipe, the changes, where each changed key's value comes from, and the changes in words."""
 
     recipe: Recipe
+    changes: tuple[Override, ...]
     origins: Mapping[str, str]
     deviations: tuple[str, ...]
 
@@ -71,7 +73,7 @@ def with_overrides(recipe: Recipe, overrides: Sequence[Override]) -> Overridden:
     _raise(_says_what_is(override) for override in idle if override.source == SET)
     ours = tuple(override for override in named if override not in idle)
     if not ours:
-        return Overridden(recipe=recipe, origins={}, deviations=())
+        return Overridden(recipe=recipe, changes=(), origins={}, deviations=())
     asked = {override.key: f"{override.source} {override.key}" for override in ours}
     try:
         derived = derive(recipe, after, asked)
@@ -79,7 +81,8 @@ def with_overrides(recipe: Recipe, overrides: Sequence[Override]) -> Overridden:
     except ProblemsError as error:
         raise type(error)(*(_placed(problem, ours) for problem in error.problems)) from None
     deviations = tuple(_deviation(override, before) for override in ours)
-    return Overridden(recipe=derived.recipe, origins={**derived.origins, **asked}, deviations=deviations)
+    origins = {**derived.origins, **asked}
+    return Overridden(recipe=derived.recipe, changes=ours, origins=origins, deviations=deviations)
 
 
 def parsed_setting(text: str) -> Override:
@@ -136,7 +139,7 @@ def _unknown_flags(recipe: Recipe, overrides: Sequence[Override]) -> Iterator[Pr
         return
     for override in overrides:
         name, _, entry = override.key.partition(".")
-        known = argument_catalogue(stack) if name == "arguments" else None
+        known = argument_catalogue(stack).parser if name == "arguments" else None
         if known is not None and known.find(flag_of(entry)) is None:
             guess = known.nearest(flag_of(entry))
             mend = f"write arguments.{guess.removeprefix('--').replace('-', '_')}" if guess else "leave it out"
@@ -184,10 +187,20 @@ def _says_what_is(override: Override) -> Problem:
 
 
 def _placed(problem: Problem, overrides: Sequence[Override]) -> Problem:
-    """The problem with the source of the override that it is about, if it is about one and names no file."""
-    source = next((o.source for o in reversed(overrides) if o.key == problem.place.key), "")
-    place = problem.place
-    return problem if place.file or not source else replace(problem, place=replace(place, file=source))
+    """The problem at the override that it is about; one about another key says which overrides there are."""
+    if problem.place.file:
+        return problem
+    place = next((override.place for override in overrides if override.key == problem.place.key), None)
+    return (
+        replace(problem, place=place) if place else replace(problem, what=f"{problem.what}, with {in_words(overrides)}")
+    )
+
+
+def in_words(overrides: Sequence[Override]) -> str:
+    """The first few overrides, for a problem that follows from them: `--set layout.tp=4 and --set layout.pp=2`."""
+    named = [f"{override.source} {override.key}={override.text[:40]}" for override in overrides[:_NAMED]]
+    more = len(overrides) - len(named)
+    return " and ".join(named) + (f" and {more} more" if more else "")
 
 
 def _without_effect(overrides: Sequence[Override], recipe: Recipe, changed: Recipe) -> Iterator[Problem]:

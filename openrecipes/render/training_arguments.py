@@ -1,6 +1,7 @@
 """What a run trains on and how it learns: the SFT workload, and the published defaults as data."""
 
 import shlex
+from collections.abc import Container
 from typing import Final
 
 from openrecipes.recipe.model import Recipe
@@ -87,13 +88,13 @@ def published_default(flag: str) -> str | None:
     return next((" ".join(argument.values) or "on" for argument in arguments if argument.flag == flag), None)
 
 
-def default_lines(*, known: frozenset[str] | None = None) -> tuple[Line, ...]:
+def default_lines(*, known: Container[str] | None = None) -> tuple[Line, ...]:
     """The published defaults, or those that a trainer with only these flags knows."""
     lines = (_default_line(text, known) for text in PUBLISHED_DEFAULTS)
     return tuple(found for found in lines if found.arguments)
 
 
-def _default_line(text: str, known: frozenset[str] | None) -> Line:
+def _default_line(text: str, known: Container[str] | None) -> Line:
     words = shlex.split(text)
     starts = [index for index, word in enumerate(words) if word.startswith("--")]
     arguments = (

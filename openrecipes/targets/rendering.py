@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from openrecipes.catalog.models import model
+from openrecipes.check.overridden import override_problems
 from openrecipes.problems import Place, Problem, ProblemsError, UsageError, errors_in, in_order, nearest
-from openrecipes.recipe.read import LocatedRecipe, parse_recipe
-from openrecipes.recipe.write import recipe_text
+from openrecipes.recipe.read import LocatedRecipe
 from openrecipes.render.command import command
-from openrecipes.render.located import placed, placed_in
+from openrecipes.render.located import as_launched, placed, placed_in
 from openrecipes.render.overrides import Override, parsed_setting, shown, with_overrides
 from openrecipes.targets.kubernetes import KubernetesTarget
 from openrecipes.targets.local import LocalTarget
@@ -85,14 +85,14 @@ def prepared(
         sft_data=sft_data,
         allow_shell_env=allow_shell_env,
     )
-    refused = (*target.refusals(launch), *refusals(launch))
+    refused = (*override_problems(located, changed), *target.refusals(launch), *refusals(launch))
     problems = in_order(placed(problem, located) for problem in refused)
     if errors_in(problems):
         raise ProblemsError(*problems)
     return Prepared(
         target=target,
         launch=launch,
-        launched=_launched(located, launch) if changed.deviations else located,
+        launched=as_launched(located, changed.recipe) if changed.deviations else located,
         deviations=changed.deviations,
         rendered=target.render(launch),
         warnings=problems,
@@ -105,10 +105,3 @@ def _site_overrides(profile: Profile) -> Iterator[Override]:
         yield Override(key=f"env.{name}", text=text, source=profile.title)
     for name, value in profile.arguments.items():
         yield Override(key=f"arguments.{name}", text=shown(value), source=profile.title)
-
-
-def _launched(located: LocatedRecipe, launch: Launch) -> LocatedRecipe:
-    """The changed recipe as a file of its own: canonical text under the header that the original has."""
-    header = located.text.partition("\n")[0]
-    path = header.removeprefix("# ") if header.startswith("# ") else located.file
-    return parse_recipe(recipe_text(launch.recipe, path), f"{located.file} (as launched)")

@@ -16,14 +16,14 @@ def test_the_pinned_stack_has_857_arguments_under_889_flags() -> None:
     catalogue = argument_catalogue(STACK)
     assert stack_ids() == (STACK,)
     assert len(catalogue.arguments) == 857
-    assert len(catalogue.by_flag) == sum(len(argument.flags) for argument in catalogue.arguments) == 889
+    assert len(catalogue.parser.by_flag) == sum(len(argument.flags) for argument in catalogue.arguments) == 889
     assert catalogue.slime_commit.startswith("a897e1f4")
     assert catalogue.megatron_commit.startswith("1dcf0daf")
     assert sum(argument.defined_by == "slime" for argument in catalogue.arguments) == 198
 
 
 def test_defaults_that_surprise_are_the_parsers_own() -> None:
-    find = argument_catalogue(STACK).find
+    find = argument_catalogue(STACK).parser.find
     expected = {"--attention-dropout": 0.1, "--hidden-dropout": 0.1, "--lr": 1e-6, "--loss-mask-type": "qwen",
                 "--moe-router-topk": 2, "--adam-beta2": 0.999, "--attention-backend": "auto"}  # fmt: skip
     for flag, default in expected.items():
@@ -33,7 +33,7 @@ def test_defaults_that_surprise_are_the_parsers_own() -> None:
 
 
 def test_kinds_and_counts_of_values_are_those_of_the_parser() -> None:
-    find = argument_catalogue(STACK).find
+    find = argument_catalogue(STACK).parser.find
     kinds = {"--rotary-base": "int", "--lr": "float", "--moe-layer-freq": "layer_pattern", "--train-env-vars": "json",
              "--attention-backend": "enum", "--window-size": "int_tuple", "--spec": "text"}  # fmt: skip
     for flag, kind in kinds.items():
@@ -55,7 +55,7 @@ def test_switches_take_no_value() -> None:
 
 
 def test_a_misspelt_flag_is_unknown_and_its_neighbour_is_named() -> None:
-    catalogue = argument_catalogue(STACK)
+    catalogue = argument_catalogue(STACK).parser
     assert catalogue.find("--max-tokens-per-gpuu") is None
     assert catalogue.nearest("--max-tokens-per-gpuu") == "--max-tokens-per-gpu"
     assert catalogue.find("--async") is None
@@ -64,13 +64,13 @@ def test_a_misspelt_flag_is_unknown_and_its_neighbour_is_named() -> None:
 
 
 def test_every_spelling_finds_the_same_argument() -> None:
-    find = argument_catalogue(STACK).find
+    find = argument_catalogue(STACK).parser.find
     assert find("--offload-train") is find("--no-offload-train")
     assert find("--override-opt_param-scheduler") is find("--override-opt-param-scheduler")
 
 
 def test_every_models_arguments_are_known_with_as_many_values() -> None:
-    catalogue = argument_catalogue(STACK)
+    catalogue = argument_catalogue(STACK).parser
     checked = 0
     for model in all_models():
         for argument in model.architecture_arguments():

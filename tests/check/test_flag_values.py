@@ -8,12 +8,12 @@ from openrecipes.check.flag_values import flag_faults
 from openrecipes.recipe.read import read_recipe
 from openrecipes.render.command import command
 
-CATALOGUE = argument_catalogue(stack_ids()[0])
+PARSER = argument_catalogue(stack_ids()[0]).parser
 
 
 def faults(text: str) -> list[str]:
     flag, *values = text.split(" ") if "|" not in text else text.split("|")
-    return [f"{fault.rule}: {fault.what}" for fault in flag_faults(CATALOGUE, flag, values)]
+    return [f"{fault.rule}: {fault.what}" for fault in flag_faults(PARSER, flag, values)]
 
 
 @pytest.mark.parametrize(
@@ -85,30 +85,30 @@ def test_what_the_trainer_refuses_or_drops_is_told(text: str, fault: str) -> Non
 
 
 def test_an_unknown_flag_names_the_nearest() -> None:
-    (fault,) = flag_faults(CATALOGUE, "--tensor-model-paralel-size", ["2"])
+    (fault,) = flag_faults(PARSER, "--tensor-model-paralel-size", ["2"])
     assert fault.mend == "write --tensor-model-parallel-size, or remove it"
 
 
 def test_a_whole_number_is_the_mend_of_a_float() -> None:
-    (fault,) = flag_faults(CATALOGUE, "--rotary-base", ["1e7"])
+    (fault,) = flag_faults(PARSER, "--rotary-base", ["1e7"])
     assert fault.mend == "write 10000000"
 
 
 def test_a_variables_value_is_not_judged() -> None:
-    assert list(flag_faults(CATALOGUE, "--rotary-base", [None])) == []
+    assert list(flag_faults(PARSER, "--rotary-base", [None])) == []
 
 
 def test_every_flag_of_every_model_and_published_recipe_is_known() -> None:
     seen = 0
     for found in all_models():
         for argument in found.architecture_arguments():
-            assert list(flag_faults(CATALOGUE, argument.flag, argument.values)) == [], argument
+            assert list(flag_faults(PARSER, argument.flag, argument.values)) == [], argument
             seen += 1
     for path in PUBLISHED:
         recipe = read_recipe(path).recipe
         made = command(recipe, next(m for m in all_models() if m.name == recipe.model))
         for item in made.arguments:
-            assert list(flag_faults(CATALOGUE, item.flag, item.values)) == [], item
+            assert list(flag_faults(PARSER, item.flag, item.values)) == [], item
             seen += 1
     assert seen > 200
 
@@ -116,7 +116,7 @@ def test_every_flag_of_every_model_and_published_recipe_is_known() -> None:
 def test_couplings_name_flags_that_the_trainer_has() -> None:
     for coupling in COUPLINGS:
         for flag, values in ((coupling.flag, coupling.values), (coupling.other, coupling.others)):
-            argument = CATALOGUE.find(flag)
+            argument = PARSER.find(flag)
             assert argument is not None, flag
             for value in values:
                 assert argument.choices is None or value in argument.choices, (flag, value)
@@ -125,10 +125,10 @@ def test_couplings_name_flags_that_the_trainer_has() -> None:
 
 def test_surprising_defaults_are_the_trainers_own() -> None:
     for flag, (default, _) in SURPRISING_DEFAULTS.items():
-        argument = CATALOGUE.find(flag)
+        argument = PARSER.find(flag)
         assert argument is not None
         assert str(argument.default) == default
-    mask = CATALOGUE.find("--loss-mask-type")
+    mask = PARSER.find("--loss-mask-type")
     assert mask is not None
     assert mask.default == "qwen"
 
@@ -155,4 +155,4 @@ def test_a_published_command_breaks_no_coupling_and_leaves_no_default() -> None:
     made = command(recipe, next(m for m in all_models() if m.name == recipe.model))
     effective = {argument.flag: argument.values for argument in made.arguments}
     assert list(coupling_faults(effective)) == []
-    assert list(default_faults(effective, loss_mask="qwen3_5")) == []
+    assert list(default_faults(effective, known=PARSER.by_flag, loss_mask="qwen3_5")) == []

@@ -51,7 +51,7 @@ def test_an_unknown_stack_is_a_usage_error_that_names_those_known() -> None:
 def test_every_flag_of_every_stack_can_be_explained() -> None:
     for stack_id in stack_ids():
         catalogue = argument_catalogue(stack_id)
-        for flag in catalogue.by_flag:
+        for flag in catalogue.parser.by_flag:
             document = explained(flag, catalogue)
             assert flag in document["flags"]
             assert page(document).startswith(document["flags"][0])

@@ -137,3 +137,9 @@ def test_a_target_needs_its_own_kind_of_profile() -> None:
     assert other.returncode == 2
     assert "--target: ssh, but cluster profile slurm-p5en describes a place of the kind slurm" in other.stderr
     assert render(NAME, "--target", "slurm", "--cluster", profile).returncode == 0
+
+
+def test_a_setting_that_breaks_the_recipe_prints_no_command() -> None:
+    done = render(NAME, "--set", "layout.ep=30", "--json")
+    assert done.returncode == 1
+    assert {(p["file"], p["key"]) for p in json.loads(done.stdout)["problems"]} == {("--set", "layout.ep")}

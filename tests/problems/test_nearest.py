@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from openrecipes.catalog.arguments import argument_catalogue, stack_ids
 from openrecipes.problems import nearest
 
-FLAGS = tuple(argument_catalogue(stack_ids()[0]).by_flag)
+FLAGS = tuple(argument_catalogue(stack_ids()[0]).parser.by_flag)
 LETTERS = "abcdefghijklmnopqrstuvwxyz-"
 
 

@@ -143,8 +143,18 @@ def test_the_published_defaults_are_read_from_their_lines() -> None:
 def test_the_smoke_trainers_flags_are_those_of_its_script() -> None:
     tree = ast.parse((ROOT / "launch" / "smoke_sft.py").read_text(encoding="utf-8"))
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "add"]
-    read = {call.args[0].value for call in calls if call.args and isinstance(call.args[0], ast.Constant)}
-    assert {flag for flag in read if str(flag).startswith("--")} == SMOKE_FLAGS
+    assert {ast.literal_eval(call.args[0]): _kind_read(call) for call in calls} == SMOKE_FLAGS
+
+
+def _kind_read(call: ast.Call) -> object:
+    """What `add(...)` reads, as SMOKE_FLAGS words it."""
+    options = {keyword.arg: keyword.value for keyword in call.keywords}
+    if "choices" in options:
+        return ast.literal_eval(options["choices"])
+    if "action" in options:
+        return "switch"
+    kind = options.get("type")
+    return kind.id if isinstance(kind, ast.Name) and kind.id != "Path" else "text"
 
 
 def test_the_smoke_trainer_refuses_a_flag_it_has_not_and_names_the_nearest() -> None:

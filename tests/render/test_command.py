@@ -188,7 +188,7 @@ def test_the_text_parses_back_to_the_layout(changes: dict[str, object]) -> None:
 @settings(max_examples=50)
 def test_the_trainers_parser_knows_every_flag_that_a_layout_gives(changes: dict[str, object]) -> None:
     (stack,) = stack_ids()
-    known = argument_catalogue(stack)
+    known = argument_catalogue(stack).parser
     flags = {argument.flag for argument in made(changed(published(), changes)).arguments}
     unknown = [flag for flag in flags if known.find(flag) is None]
     assert unknown == []
