@@ -1,16 +1,25 @@
 """`env`."""
 
 from dataclasses import asdict
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from openrecipes.cli import output
+from openrecipes.cli.drift_page import drift_page
+from openrecipes.cli.names import recipe_named
+from openrecipes.compare.drift import drift, stack_of, stated_stack
+from openrecipes.problems import printable
+from openrecipes.runs.directory import open_run_directory
+from openrecipes.runs.json_files import read_json
 from openrecipes.stack.block import stack_block
 from openrecipes.stack.capture import captured
 from openrecipes.stack.captured import Captured
+from openrecipes.write_back.write_stack import write_stack
 
 app = typer.Typer(add_completion=False)
 
@@ -18,21 +27,44 @@ app = typer.Typer(add_completion=False)
 @app.command()
 def env(
     *,
+    run: Annotated[
+        Path | None, typer.Option(metavar="RUN_DIR", help="Not here and now: what its job captured.")
+    ] = None,
+    against: Annotated[str | None, typer.Option(metavar="RECIPE", help="Compare with a recipe's stack.")] = None,
+    write: Annotated[str | None, typer.Option(metavar="RECIPE", help="Write it into the recipe's stack.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="With --write: also where less was captured.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="With --against: exit with 1 if a field differs.")] = False,
     timeout: Annotated[float, typer.Option(min=1, help="Most seconds that importing may take.")] = 120,
     json: Annotated[bool, typer.Option("--json", help="Print the stack block and the whole capture as JSON.")] = False,
 ) -> None:
-    """Show what is installed and loaded here: GPUs, driver, CUDA, NCCL, PyTorch, Megatron, network.
+    """Show what is installed and loaded here, or was in a run's job: GPUs, driver, CUDA, NCCL, PyTorch, network.
 
     Checkouts are those that SLIME_DIR and MEGATRON_DIR name.
 
-    Example: openrecipes env --json
+    Example: openrecipes env --against qwen3.5-397b-a17b/h200/attune-tp2-pp4-ep32
     """
-    document = captured([], timeout)
-    found = Captured.of(document)
-    block = asdict(stack_block(found))
-    output.result({**block, "captured": document}, as_json=json, text=_table(block, found))
+    recipe, target = recipe_named(against) if against else None, recipe_named(write) if write else None
+    found = _in_job(run) if run else Captured.of(captured([], timeout))
+    how = f"inside the job of {run.resolve().name}" if run else "by openrecipes env"
+    document: dict[str, Any] = {**asdict(stack_block(found, how)), "captured": found.model_dump(mode="json")}
+    parts: list[RenderableType] = [_table(asdict(stack_block(found, how)), found)]
+    fields = drift(stated_stack(recipe.recipe.stack), stack_of(found)) if recipe else ()
+    if recipe:
+        document["drift"] = [field.document() for field in fields]
+        parts += [Text(), drift_page(fields, recipe.file)]
+    if target:
+        written = write_stack(target, found, how, force=force)
+        document["written"] = {"file": written.file, "changed": written.changed}
+        output.say(f"{written.file}: stack {'written' if written.changed else 'as it was'}")
+    output.result(document, as_json=json, text=Group(*parts))
     for name, error in found.errors.items():
-        output.say(f"{name}: {error}")
+        output.say(f"{printable(name)}: {printable(error)}")
+    if strict and any(field.status == "different" for field in fields):
+        raise typer.Exit(1)
+
+
+def _in_job(root: Path) -> Captured:
+    return read_json(open_run_directory(root).environment, Captured, "captured environment")
 
 
 def _table(block: dict[str, str | None], found: Captured) -> Table:
@@ -43,6 +75,7 @@ def _table(block: dict[str, str | None], found: Captured) -> Table:
         "cpus": f"{found.cpu.available} of {found.cpu.count} x {found.cpu.name}",
         "system": f"{found.system.name}, {found.system.kernel}",
     }
-    for name, value in {**machine, **block}.items():
-        table.add_row(Text(name, style="bold"), Text(value or "-"))
+    shown = {name: value for name, value in block.items() if name not in ("os", "kernel")}
+    for name, value in {**machine, **shown}.items():
+        table.add_row(Text(name, style="bold"), Text(printable(value or "-")))
     return table

@@ -4,16 +4,18 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Group
+from rich.console import Group, RenderableType
 from rich.text import Text
 
 from openrecipes.cli import output
 from openrecipes.cli.compare_page import compare_page
 from openrecipes.cli.compare_subject import against, refuse_unknown
+from openrecipes.cli.drift_page import drift_line
 from openrecipes.cli.launching import Asked
 from openrecipes.cli.names import recipe_named
 from openrecipes.cli.run_page import log_tail, run_page
 from openrecipes.cli.whole_loop import whole_loop
+from openrecipes.compare.drift import run_drift
 from openrecipes.problems import errors_in
 from openrecipes.targets.profile import THIS_MACHINE
 from openrecipes.targets.read_profile import read_profile
@@ -74,16 +76,20 @@ def run(
         write=write,
     )
     card = ran.card
-    document = {
+    document: dict[str, object] = {
         "run_dir": str(ran.run.root),
         "outcome": ran.record.outcome,
         "reason": ran.record.reason,
         "result": card.document() if card and ran.is_scored else None,
         "problems": [problem.document() for problem in ran.problems],
     }
+    stack = run_drift(located.recipe.stack, ran.run)
+    document["drift"] = [field.document() for field in stack]
     if ran.record.outcome == "failed":
         output.say(f"the end of the log:\n{log_tail(ran.run)}\n")
-    page = run_page(located.recipe, ran.run, ran.record, card)
+    page: RenderableType = run_page(located.recipe, ran.run, ran.record, card)
+    if stack:
+        page = Group(page, Text(f"stack against the recipe's: {drift_line(stack)}"))
     if against_what:
         found = against(against_what, located, ran.run.root)
         document["against"] = found.document()

@@ -112,10 +112,13 @@ def _environment(base: Side, candidate: Side) -> Iterator[Difference]:
 
 
 def _stack(base: Side, candidate: Side) -> Iterator[Difference]:
+    both_captured = base.stack_is_captured and candidate.stack_is_captured
     for field in drift(base.stack, candidate.stack):
+        if field.field == "gpu_settings" and both_captured:
+            continue  # told among the clocks, value by value
         if field.status != "same":
             yield Difference(
-                kind="driver and NCCL" if field.field in _BELOW_THE_TRAINER else "stack",
+                kind=_kind_of(field.field),
                 name=field.field,
                 base=field.stated,
                 candidate=field.found,
@@ -126,6 +129,12 @@ def _stack(base: Side, candidate: Side) -> Iterator[Difference]:
         one, other = ("; ".join(side.recipe.patches) or None for side in (base, candidate) if side.recipe)
         if one != other:
             yield Difference(kind="stack", name="patches", base=one, candidate=other)
+
+
+def _kind_of(field: str) -> Kind:
+    if field == "gpu_settings":
+        return "clocks"
+    return "driver and NCCL" if field in _BELOW_THE_TRAINER else "stack"
 
 
 def _slowest(base: Side, candidate: Side) -> Iterator[Difference]:

@@ -12,14 +12,24 @@ from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import Final, Literal
 
+from openrecipes.problems import UsageError
 from openrecipes.recipe.model import Stack
 from openrecipes.recipe.write import plain
+from openrecipes.runs.directory import RunDirectory
+from openrecipes.runs.json_files import read_json
 from openrecipes.stack.block import stack_block
 from openrecipes.stack.captured import Captured
 
 DriftStatus = Literal["same", "tolerated", "different", "unknown"]
 StackFields = Mapping[str, str | None]
 
+ABSENT: Final = "absent"
+_MODULES: Final = {
+    "pytorch": "torch",
+    "transformer_engine": "transformer_engine",
+    "deepep": "deep_ep",
+    "transformers": "transformers",
+}
 # Who wrote the versions down is no version.
 _NOT_COMPARED: Final = ("source",)
 _VERSION: Final = re.compile(r"(?<![\w.])v?(\d+(?:\.\d+)+)(?:\.?(?:dev|post|rc|a|b)\d+)?")
@@ -46,16 +56,32 @@ class FieldDrift:
 def drift(stated: StackFields, found: StackFields) -> tuple[FieldDrift, ...]:
     """Every field of `stack` that either side has, in the recipe's order."""
     names = [name for name in Stack.model_fields if name not in _NOT_COMPARED]
+    nothing = (None, ABSENT)
     return tuple(
         _drifted(name, stated.get(name), found.get(name))
         for name in names
-        if stated.get(name) is not None or found.get(name) is not None
+        if stated.get(name) not in nothing or found.get(name) not in nothing
     )
 
 
 def stack_of(captured: Captured) -> dict[str, str | None]:
-    """The fields of `stack` as they were captured."""
-    return asdict(stack_block(captured))
+    """The fields of `stack` as they were captured; `absent` where an import has shown that a part is not there."""
+    fields: dict[str, str | None] = asdict(stack_block(captured))
+    for name, module in _MODULES.items():
+        if fields[name] is None and module in captured.loaded and module not in captured.errors:
+            fields[name] = ABSENT
+    return fields
+
+
+def run_drift(stack: Stack, run: RunDirectory) -> tuple[FieldDrift, ...]:
+    """How far what a job loaded lies from the recipe's stack; none where nothing was captured."""
+    if not run.environment.is_file():
+        return ()
+    try:
+        captured = read_json(run.environment, Captured, "captured environment")
+    except UsageError:
+        return ()
+    return drift(stated_stack(stack), stack_of(captured))
 
 
 def stated_stack(stack: Stack) -> dict[str, str | None]:
@@ -71,6 +97,8 @@ def _drifted(name: str, stated: str | None, found: str | None) -> FieldDrift:
 def _judged(name: str, stated: str | None, found: str | None) -> tuple[DriftStatus, str]:
     if stated is None:
         return "unknown", "not stated"
+    if ABSENT in (stated, found):
+        return ("different", "not there") if found is not None else ("unknown", "not captured")
     if found is None:
         return "unknown", "not found, or not captured"
     if " ".join(stated.split()) == " ".join(found.split()):
@@ -170,6 +198,27 @@ def _kernel(stated: str, found: str) -> tuple[DriftStatus, str]:
     return "different", "another kernel release"
 
 
+def _operating_system(stated: str, found: str) -> tuple[DriftStatus, str]:
+    one, other = _numbers(stated), _numbers(found)
+    if one[:2] == other[:2] and stated.split()[:1] == found.split()[:1]:
+        return "tolerated", "point releases of one operating system"
+    return "different", "another operating system"
+
+
+def _gpu_settings(stated: str, found: str) -> tuple[DriftStatus, str]:
+    """Part by part; a part that only one side has says nothing."""
+    one, other = ({_kind(part): part.strip() for part in text.split(",")} for text in (stated, found))
+    differ = [f"{one[kind]} and {other[kind]}" for kind in one if kind in other and one[kind] != other[kind]]
+    if differ:
+        return "different", "; ".join(differ)
+    return "tolerated", "the same as far as both say"
+
+
+def _kind(part: str) -> str:
+    """A setting without its value: `ECC Enabled` is `ECC`, `700 W` is `W`."""
+    return re.sub(r"[\d.]+|Enabled|Disabled|and", "", part).strip()
+
+
 _Rule = Callable[[str, str], tuple[DriftStatus, str]]
 _RULES: Final[Mapping[str, _Rule]] = MappingProxyType(
     {
@@ -180,6 +229,8 @@ _RULES: Final[Mapping[str, _Rule]] = MappingProxyType(
         "driver": _driver,
         "image": _image,
         "network": _network,
+        "os": _operating_system,
+        "gpu_settings": _gpu_settings,
         "kernel": _kernel,
     }
 )

@@ -51,6 +51,17 @@ class Stack(Block):
     source: Text | None = Field(description="How these versions were taken.")
     transformers: Text | None = Field(default=None, description="transformers version.")
     driver: Text | None = Field(default=None, description="GPU driver version.")
+    cudnn: Text | None = Field(default=None, description="cuDNN version as loaded.")
+    flash_attention: Text | None = Field(default=None, description="FlashAttention version as loaded.")
+    aws_ofi_nccl: Text | None = Field(default=None, description="Version of the aws-ofi-nccl plug-in of NCCL.")
+    efa: Text | None = Field(default=None, description="EFA kernel driver and installer.")
+    libfabric: Text | None = Field(default=None, description="libfabric version.")
+    gpu_settings: Text | None = Field(
+        default=None, description="What the GPUs were set to: power limit, clocks, ECC, MIG, NVLinks."
+    )
+    image: Text | None = Field(default=None, description="Container image, with its digest.")
+    os: Text | None = Field(default=None, description="Operating system that the trainer ran in.")
+    kernel: Text | None = Field(default=None, description="Kernel and its release.")
 
 
 class Recipe(Block):

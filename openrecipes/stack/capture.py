@@ -11,7 +11,9 @@ name the checkouts whose commits are read; only the variables named by `--variab
 import argparse
 import contextlib
 import csv
+import hashlib
 import json
+import mmap
 import os
 import platform
 import re
@@ -31,27 +33,59 @@ MODULES = {
     "transformer_engine": ("transformer-engine", "transformer_engine"),
     "megatron.core": ("megatron-core",),
     "flash_attn": ("flash-attn",),
+    "flash_attn_interface": ("flash-attn-3",),
     "deep_ep": ("deep-ep", "deep_ep"),
     "fla": ("flash-linear-attention",),
     "slime": ("slime",),
 }
-GPU_FIELDS = ("index", "name", "memory.total", "driver_version", "vbios_version", "power.limit", "clocks.max.sm")
+# What is asked of each GPU, by the name it gets here: what every driver knows, and what newer ones tell beside it.
+GPU_FIELDS = {
+    "index": "index", "name": "name", "memory_mib": "memory.total", "driver": "driver_version",
+    "vbios": "vbios_version", "power_limit_w": "power.limit", "max_sm_clock_mhz": "clocks.max.sm",
+}  # fmt: skip
+MORE_GPU_FIELDS = {
+    "max_memory_clock_mhz": "clocks.max.memory", "sm_clock_mhz": "clocks.current.sm",
+    "default_power_limit_w": "power.default_limit", "ecc_mode": "ecc.mode.current",
+    "ecc_uncorrected": "ecc.errors.uncorrected.volatile.total", "mig_mode": "mig.mode.current",
+    "persistence_mode": "persistence_mode", "compute_capability": "compute_cap",
+}  # fmt: skip
+TEXTS = ("name", "driver", "vbios", "ecc_mode", "mig_mode", "persistence_mode", "compute_capability")
+EFA_FOLDER = "/opt/amazon"
+OFI_NCCL_FOLDERS = (
+    "/opt/amazon/ofi-nccl/lib*",
+    "/opt/amazon/ofi-nccl/lib/*",
+    "/opt/aws-ofi-nccl/lib*",
+    "/usr/local/lib",
+)
+# As the launch names the image: NAME@sha256:DIGEST, or a file and its hash; then what the runtimes set themselves.
+IMAGE_VARIABLES = ("OPENRECIPES_IMAGE", "APPTAINER_CONTAINER", "SINGULARITY_CONTAINER", "SLURM_CONTAINER_IMAGE")
 
 # Run by the child: imports what argv names, one JSON line each, so that a crash loses only the module it met.
 LOADER = r"""
-import importlib, importlib.util, json, sys
-def nccl_loaded():
-    import ctypes
+import ctypes, importlib, importlib.util, json, mmap, re, sys
+def mapped(name):
     for line in open("/proc/self/maps"):
-        if "libnccl.so" in line:
-            number = ctypes.c_int()
-            ctypes.CDLL(line.split(None, 5)[-1].strip()).ncclGetVersion(ctypes.byref(number))
-            value = number.value
-            return f"{value // 10000}.{value % 10000 // 100}.{value % 100}"
+        if name in line:
+            return line.split(None, 5)[-1].strip()
+def asked(name, function):
+    path, number = mapped(name), ctypes.c_int()
+    return path and (getattr(ctypes.CDLL(path), function)(ctypes.byref(number)), number.value)[1]
+def nccl_loaded():
+    value = asked("libnccl.so", "ncclGetVersion")
+    return value and f"{value // 10000}.{value % 10000 // 100}.{value % 100}"
+def nccl_printed():
+    path = mapped("libnccl.so")
+    if path:
+        with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            return (re.findall(rb"NCCL version (\d[\w.]*\+cuda\d[\d.]*)", data) or [b""])[0].decode() or None
+def cuda_loaded():
+    value = asked("libcudart.so", "cudaRuntimeGetVersion")
+    return value and f"{value // 1000}.{value % 1000 // 10}"
 def torch_details(torch):
     return {
         "cuda": torch.version.cuda, "hip": getattr(torch.version, "hip", None), "git": torch.version.git_version,
-        "cudnn": torch.backends.cudnn.version(), "nccl": nccl_loaded(), "threads": torch.get_num_threads(),
+        "cudnn": torch.backends.cudnn.version(), "nccl": nccl_loaded(), "nccl_printed": nccl_printed(),
+        "cuda_runtime": cuda_loaded(), "threads": torch.get_num_threads(),
     }
 for name in sys.argv[1:]:
     found = {"module": name}
@@ -75,7 +109,13 @@ def output_of(command: list[str], timeout_s: float = 20) -> tuple[str, str | Non
     """What a program prints, and why it failed (None where it did not)."""
     try:
         ran = subprocess.run(
-            command, capture_output=True, text=True, timeout=timeout_s, check=False, stdin=subprocess.DEVNULL
+            command,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=timeout_s,
+            check=False,
+            stdin=subprocess.DEVNULL,
         )
     except FileNotFoundError:
         return "", "not installed"
@@ -87,24 +127,34 @@ def output_of(command: list[str], timeout_s: float = 20) -> tuple[str, str | Non
 
 def gpus(errors: dict[str, str]) -> list[dict[str, Any]]:
     """The GPUs that nvidia-smi lists, in its order; none where it is not installed."""
-    text, failed = output_of(["nvidia-smi", f"--query-gpu={','.join(GPU_FIELDS)}", "--format=csv,noheader,nounits"])
-    if failed:
-        if failed != "not installed":
-            errors["nvidia-smi"] = failed
-        return []
-    rows = [[cell.strip() for cell in row] for row in csv.reader(text.splitlines()) if len(row) == len(GPU_FIELDS)]
-    return [
-        {
-            "index": number(index),
-            "name": name,
-            "memory_mib": number(memory),
-            "driver": driver,
-            "vbios": vbios,
-            "power_limit_w": number(power),
-            "max_sm_clock_mhz": number(clock),
-        }
-        for index, name, memory, driver, vbios, power, clock in rows
-    ]
+    for fields in ({**GPU_FIELDS, **MORE_GPU_FIELDS}, GPU_FIELDS):  # a field that is not known fails the whole question
+        query = ",".join(fields.values())
+        text, failed = output_of(["nvidia-smi", f"--query-gpu={query}", "--format=csv,noheader,nounits"])
+        rows = [[cell.strip() for cell in row] for row in csv.reader(text.splitlines()) if len(row) == len(fields)]
+        if rows and not failed:
+            links = nvlinks()
+            cards = [{name: reading(name, cell) for name, cell in zip(fields, row, strict=True)} for row in rows]
+            return [{**card, **links.get(card["index"], {})} for card in cards]
+    if failed and failed != "not installed":
+        errors["nvidia-smi"] = failed
+    return []
+
+
+def reading(name: str, cell: str) -> Any:
+    """A cell of nvidia-smi's table: text as such, a number, or None for `[N/A]`; what every driver knows stays text."""
+    if name in TEXTS:
+        return None if name in MORE_GPU_FIELDS and "N/A" in cell else cell
+    return number(cell)
+
+
+def nvlinks() -> dict[Any, dict[str, Any]]:
+    """Active NVLinks of each GPU by its index, and their rates together in GB/s one way."""
+    text, _ = output_of(["nvidia-smi", "nvlink", "--status"])
+    found: dict[Any, dict[str, Any]] = {}
+    for index, status in re.findall(r"^GPU (\d+):(.*(?:\n(?!GPU ).*)*)", text, re.MULTILINE):
+        rates = [float(rate) for rate in re.findall(r"Link \d+: ([\d.]+) GB/s", status)]
+        found[int(index)] = {"nvlinks": len(rates), "nvlink_gb_per_s": round(sum(rates), 3)}
+    return found
 
 
 def number(text: str) -> float | int | None:
@@ -175,6 +225,43 @@ def fabric() -> list[dict[str, Any]]:
     return found
 
 
+def network_software() -> dict[str, str | None]:
+    """EFA's kernel driver and installer, libfabric, and the aws-ofi-nccl plug-in, each as it says itself."""
+    return {
+        "efa_driver": read("/sys/module/efa/version"),
+        "efa_installer": found_in(rb"EFA installer version: ([\w.+-]+)", [Path(EFA_FOLDER, "efa_installed_packages")]),
+        "libfabric": libfabric(),
+        "aws_ofi_nccl": found_in(rb"aws-ofi-nccl[ /-]v?(\d+\.\d+[\w.+-]*)", plugins()),
+    }
+
+
+def libfabric() -> str | None:
+    """The libfabric that fi_info is linked with; EFA's own before the system's."""
+    for program in (f"{EFA_FOLDER}/efa/bin/fi_info", "fi_info"):
+        text, _ = output_of([program, "--version"])
+        found = re.search(r"^libfabric: (\S+)$", text, re.MULTILINE)
+        if found:
+            return found[1]
+    return None
+
+
+def plugins() -> list[Path]:
+    """The NCCL network plug-ins that a process here could load, those of LD_LIBRARY_PATH first."""
+    folders = [Path(folder) for folder in os.environ.get("LD_LIBRARY_PATH", "").split(":") if folder]
+    folders += [found for pattern in OFI_NCCL_FOLDERS for found in sorted(Path("/").glob(pattern.lstrip("/")))]
+    return [file for folder in folders for file in sorted(folder.glob("libnccl-net*.so*"))]
+
+
+def found_in(pattern: bytes, files: list[Path]) -> str | None:
+    """What the pattern's group says in the first of the files that holds it."""
+    for file in files:
+        with contextlib.suppress(OSError, ValueError), file.open("rb") as opened:
+            match = re.search(pattern, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ))
+            if match:
+                return match[1].decode(errors="replace")
+    return None
+
+
 def installed() -> dict[str, str]:
     """Version of every distribution of interest, from its metadata."""
     names = [name for names in MODULES.values() for name in names]
@@ -240,7 +327,18 @@ def checkout(directory: str | None, errors: dict[str, str]) -> dict[str, Any] | 
         errors[directory] = f"no commit: {failed}"
         return {"directory": directory, "commit": None, "changed": None}
     status, failed = output_of([*git, "status", "--porcelain", "--untracked-files=no"], timeout_s=60)
-    return {"directory": directory, "commit": commit.strip(), "changed": None if failed else bool(status.strip())}
+    changed = None if failed else bool(status.strip())
+    found = {"directory": directory, "commit": commit.strip(), "changed": changed}
+    return {**found, "diff_sha256": diff_sha256(git) if changed else None}
+
+
+def diff_sha256(git: list[str]) -> str | None:
+    """sha256 of what `git diff HEAD` prints: equal for equal local changes of tracked files."""
+    command = [*git, "diff", "HEAD", "--binary", "--full-index", "--no-ext-diff", "--no-textconv", "--no-color"]
+    with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+        ran = subprocess.run(command, capture_output=True, timeout=60, check=False, stdin=subprocess.DEVNULL)
+        return hashlib.sha256(ran.stdout).hexdigest() if ran.returncode == 0 else None
+    return None
 
 
 def captured(variables: list[str], timeout_s: float) -> dict[str, Any]:
@@ -260,6 +358,8 @@ def captured(variables: list[str], timeout_s: float) -> dict[str, Any]:
         "cuda_driver": cuda_driver() if cards else None,
         "nvlink_count": nvlink_count() if cards else 0,
         "fabric": fabric(),
+        "network_software": network_software(),
+        "image": next((text for name in IMAGE_VARIABLES if (text := os.environ.get(name))), None),
         "installed": installed(),
         "loaded": loaded(timeout_s, errors),
         "checkouts": {

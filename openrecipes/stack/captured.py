@@ -37,6 +37,20 @@ class Card(_Part):
     vbios: str = Field(description="VBIOS version.")
     power_limit_w: int | float | None = Field(description="Power limit. Unit: W.")
     max_sm_clock_mhz: int | float | None = Field(description="Highest SM clock. Unit: MHz.")
+    max_memory_clock_mhz: int | float | None = Field(default=None, description="Highest memory clock. Unit: MHz.")
+    sm_clock_mhz: int | float | None = Field(default=None, description="SM clock as the job began. Unit: MHz.")
+    default_power_limit_w: int | float | None = Field(default=None, description="Power limit as shipped. Unit: W.")
+    ecc_mode: str | None = Field(default=None, description="Whether ECC is on: `Enabled`, `Disabled`.")
+    ecc_uncorrected: int | float | None = Field(
+        default=None, description="Uncorrected ECC errors since the driver was loaded."
+    )
+    mig_mode: str | None = Field(default=None, description="Whether MIG is on: `Enabled`, `Disabled`.")
+    persistence_mode: str | None = Field(default=None, description="Whether the driver stays loaded.")
+    compute_capability: str | None = Field(default=None, description="Compute capability: `9.0`.")
+    nvlinks: int | None = Field(default=None, description="Active NVLinks.")
+    nvlink_gb_per_s: float | None = Field(
+        default=None, description="Rates of its active NVLinks together, one way. Unit: GB/s."
+    )
 
 
 class RdmaDevice(_Part):
@@ -45,6 +59,15 @@ class RdmaDevice(_Part):
     device: str = Field(description="Kernel name: `rdmap16s27`, `mlx5_0`.")
     driver: str | None = Field(description="Kernel driver: `efa`, `mlx5_core`.")
     rate: str | None = Field(description="Rate of its first port as the kernel prints it: `200 Gb/sec (4X HDR)`.")
+
+
+class NetworkSoftware(_Part):
+    """What moves bytes between nodes, beside NCCL; null where it is not there."""
+
+    efa_driver: str | None = Field(description="EFA kernel driver, as the kernel says.")
+    efa_installer: str | None = Field(description="EFA installer.")
+    libfabric: str | None = Field(description="libfabric, as fi_info says.")
+    aws_ofi_nccl: str | None = Field(description="The aws-ofi-nccl plug-in, as its library says.")
 
 
 class TorchDetails(_Part):
@@ -56,6 +79,10 @@ class TorchDetails(_Part):
     cudnn: int | None = Field(description="cuDNN version, as one number.")
     nccl: str | None = Field(description="Version of the NCCL library that is mapped into the process.")
     threads: int = Field(description="Threads of one process on the CPU.")
+    nccl_printed: str | None = Field(
+        default=None, description="The version as that library prints it: `2.28.9+cuda12.9`."
+    )
+    cuda_runtime: str | None = Field(default=None, description="CUDA runtime that is mapped into the process.")
 
 
 class LoadedModule(_Part):
@@ -72,6 +99,9 @@ class Checkout(_Part):
     directory: str = Field(description="Its folder.")
     commit: str | None = Field(description="Full commit; null where git could not say.")
     changed: bool | None = Field(description="Whether tracked files differ from the commit.")
+    diff_sha256: str | None = Field(
+        default=None, description="sha256 of `git diff HEAD --binary`; null without local changes."
+    )
 
 
 class Checkouts(_Part):
@@ -96,6 +126,8 @@ class Captured(_Part):
     cuda_driver: str | None = Field(description="Newest CUDA version that the driver supports.")
     nvlink_count: int = Field(description="References to NVLink in the topology: G x (G - 1) for G connected GPUs.")
     fabric: tuple[RdmaDevice, ...] = Field(description="RDMA devices.")
+    network_software: NetworkSoftware | None = Field(default=None, description="EFA, libfabric, aws-ofi-nccl.")
+    image: str | None = Field(default=None, description="Container image, by digest where its launch knows that.")
     installed: dict[str, str] = Field(description="Version by distribution, from package metadata.")
     loaded: dict[str, LoadedModule | None] = Field(description="Modules as imported; null is absent.")
     checkouts: Checkouts = Field(description="The trainer's checkouts.")

@@ -71,7 +71,7 @@ def test_a_training_image_reads_like_a_published_stack():
 def test_a_bare_machine_states_nothing_that_is_not_there():
     block = dataclasses.asdict(stack_block(Captured.of(BARE)))
     Stack.model_validate(block)
-    assert {name for name, value in block.items() if value is not None} == {"python", "source"}
+    assert {name for name, value in block.items() if value is not None} == {"python", "source", "os", "kernel"}
 
 
 def test_a_gpu_machine_without_rdma_says_so():
@@ -81,3 +81,38 @@ def test_a_gpu_machine_without_rdma_says_so():
 def test_a_cpu_build_of_pytorch_is_named_as_one():
     torch = {"version": "2.13.0+cpu", "details": TORCH | {"cuda": None, "nccl": None}}
     assert stack_block(Captured.of(BARE | {"loaded": {"torch": torch}})).pytorch == "2.13.0 (CPU build)"
+
+
+def test_what_is_captured_beside_versions_reads_in_words():
+    card = CARD | {"max_memory_clock_mhz": 3201, "ecc_mode": "Enabled", "mig_mode": "Disabled", "nvlinks": 18}
+    software = {
+        "efa_driver": "2.17.2g",
+        "efa_installer": "1.43.1",
+        "libfabric": "2.1.0amzn5.0",
+        "aws_ofi_nccl": "1.16.2",
+    }
+    torch = FULL["loaded"]["torch"] | {"details": TORCH | {"nccl_printed": "2.28.9+cuda12.9"}}
+    document = FULL | {
+        "gpus": [card] * 8,
+        "network_software": software,
+        "image": "a@sha256:0",
+        "loaded": FULL["loaded"] | {"torch": torch, "flash_attn": {"version": "2.8.3"}},
+    }
+    block = stack_block(Captured.of(document))
+    assert (
+        block.gpu_settings == "700 W, SM up to 1980 MHz, memory up to 3201 MHz, ECC Enabled, MIG Disabled, 18 NVLinks"
+    )
+    assert (block.nccl, block.cudnn, block.flash_attention) == ("2.28.9 (CUDA 12.9 build)", "9.19.0", "2.8.3")
+    assert (block.efa, block.libfabric) == ("driver 2.17.2g, installer 1.43.1", "2.1.0amzn5.0")
+    assert (block.aws_ofi_nccl, block.image, block.os) == ("1.16.2", "a@sha256:0", "Ubuntu 24.04")
+
+
+def test_gpus_that_are_not_alike_show_each_value():
+    cards = [CARD, CARD | {"power_limit_w": 500}]
+    assert stack_block(Captured.of(BARE | {"gpus": cards})).gpu_settings == "700 and 500 W, SM up to 1980 MHz"
+
+
+def test_local_changes_are_told_apart_by_their_hash():
+    megatron = FULL["checkouts"]["megatron"] | {"diff_sha256": "ab" * 32}
+    block = stack_block(Captured.of(FULL | {"checkouts": FULL["checkouts"] | {"megatron": megatron}}))
+    assert block.megatron_lm == "commit 1dcf0daf with local changes (diff abababab) (megatron-core 0.16.0rc0)"

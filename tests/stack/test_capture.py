@@ -173,3 +173,83 @@ def test_the_output_file_is_readable_by_all_that_may_read_the_folder(tmp_path):
     subprocess.run([sys.executable, str(SOURCE), "-o", str(out), "--timeout", "60"], check=True)
     assert stat.S_IMODE(out.stat().st_mode) & 0o444
     assert json.loads(out.read_text())["schema_version"] == 1
+
+
+FULL_ROW = "0, NVIDIA H200, 143771, 580.1, 96, 700.00, 1980, 3201, 345, 700.00, Enabled, 0, Disabled, Enabled, 9.0"
+
+
+def test_a_newer_driver_tells_clocks_ecc_modes_and_nvlinks(program):
+    program(
+        "nvidia-smi",
+        'case "$1" in\n'
+        f'  *compute_cap*) echo "{FULL_ROW}";;\n'
+        '  nvlink) printf "GPU 0: NVIDIA H200 (UUID: x)\\n\\t Link 0: 26.562 GB/s\\n\\t Link 1: 26.562 GB/s\\n'
+        '\\t Link 2: <inactive>\\nGPU 1: NVIDIA H200 (UUID: y)\\n";;\n'
+        "esac",
+    )
+    errors: dict[str, str] = {}
+    (card,) = capture.gpus(errors)
+    assert errors == {}
+    assert (card["ecc_mode"], card["mig_mode"], card["compute_capability"]) == ("Enabled", "Disabled", "9.0")
+    assert (card["max_memory_clock_mhz"], card["sm_clock_mhz"], card["ecc_uncorrected"]) == (3201, 345, 0)
+    assert (card["nvlinks"], card["nvlink_gb_per_s"]) == (2, 53.124)
+    assert capture.nvlinks()[1] == {"nvlinks": 0, "nvlink_gb_per_s": 0}
+
+
+def test_network_software_is_asked_of_itself(program, tmp_path, monkeypatch):
+    program("fi_info", 'printf "fi_info: 2.1.0amzn5.0\\nlibfabric: 2.1.0amzn5.0\\nlibfabric api: 2.1\\n"')
+    amazon, plugin = tmp_path / "amazon", tmp_path / "plugin"
+    amazon.mkdir()
+    plugin.mkdir()
+    (amazon / "efa_installed_packages").write_text("# EFA installer version: 1.43.1\n# Debug packages installed: no\n")
+    (plugin / "libnccl-net.so").write_bytes(b"\x7fELF\0NET/OFI Initializing aws-ofi-nccl 1.16.2\0\0")
+    monkeypatch.setattr(capture, "EFA_FOLDER", str(amazon))
+    monkeypatch.setenv("LD_LIBRARY_PATH", f"/nowhere:{plugin}")
+    found = capture.network_software()
+    assert found["libfabric"] == "2.1.0amzn5.0"
+    assert found["efa_installer"] == "1.43.1"
+    assert found["aws_ofi_nccl"] == "1.16.2"
+    (plugin / "libnccl-net.so").write_bytes(b"")
+    assert capture.network_software()["aws_ofi_nccl"] is None
+
+
+def test_the_loader_asks_the_mapped_library_and_finds_what_it_prints(tmp_path):
+    library = tmp_path / "libnccl.so.2"
+    source = tmp_path / "nccl.c"
+    source.write_text(
+        'const char text[] = "NCCL version 2.28.9+cuda12.9";\n'
+        "int ncclGetVersion(int *version) { *version = 22809; return text[0] == 'x'; }\n"
+    )
+    if subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=False).returncode:
+        pytest.skip("no C compiler is here")
+    probe = capture.LOADER.partition("for name in sys.argv")[0]
+    code = f"import ctypes\nctypes.CDLL({str(library)!r})\n{probe}\nprint(nccl_loaded(), nccl_printed(), cuda_loaded())"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == ["2.28.9", "2.28.9+cuda12.9", "None"]
+
+
+def test_equal_local_changes_have_equal_hashes_and_none_has_none(tmp_path):
+    hashes = []
+    for name in ("one", "two", "clean"):
+        folder = tmp_path / name
+        folder.mkdir()
+        git = ["git", "-C", str(folder), "-c", "user.name=a", "-c", "user.email=a@example.com"]
+        for words in (["init", "-q"], ["add", "."], ["commit", "-q", "--allow-empty", "-m", "x"]):
+            if words[0] == "add":
+                (folder / "a.py").write_text("1\n")
+            subprocess.run([*git, *words], check=True)
+        if name != "clean":
+            (folder / "a.py").write_bytes(b"\xff2\n")
+        found = capture.checkout(str(folder), {})
+        hashes.append((found["changed"], found["diff_sha256"]))
+    assert hashes[0] == hashes[1] != hashes[2]
+    assert (hashes[0][0], len(hashes[0][1])) == (True, 64)
+    assert hashes[2] == (False, None)
+
+
+def test_the_image_is_what_the_launch_says_it_is(monkeypatch):
+    monkeypatch.setattr(capture, "MODULES", {})
+    monkeypatch.setenv("APPTAINER_CONTAINER", "/images/a.sif")
+    assert capture.captured([], 1)["image"] == "/images/a.sif"
+    monkeypatch.setenv("OPENRECIPES_IMAGE", "registry/a@sha256:0")
+    assert capture.captured([], 1)["image"] == "registry/a@sha256:0"
