@@ -11,7 +11,7 @@ from openrecipes.catalog.models import find_model
 from openrecipes.catalog.prices import default_price
 from openrecipes.figures.comparability import comparable
 from openrecipes.figures.mfu import FORMULA_ID
-from openrecipes.recipe.correctness import ComponentTest, Convergence
+from openrecipes.recipe.correctness import ComponentTest, Convergence, Correctness, Outcome
 from openrecipes.recipe.model import Recipe
 from openrecipes.site.addresses import CATALOGUE, anchor
 from openrecipes.site.glossary import entry
@@ -117,8 +117,11 @@ def gpu_hours(recipe: Recipe) -> Figure:
     return _figure("GPU-hours", None if result.gpu_hours is None else f"{result.gpu_hours:,}", "gpu_hours", note)
 
 
-def convergence(found: Convergence) -> str:
-    """The convergence check in words."""
+def convergence(found: Convergence | None) -> Figure:
+    """The convergence check, with its rule and the logs that it compared."""
+    name, term = "Convergence check", "correctness.convergence.correlation"
+    if found is None:
+        return Figure(name=name, value="none", short="–", entry=entry(term))
     parts = []
     if found.correlation is not None:
         parts.append(f"correlation {found.correlation}")
@@ -126,13 +129,43 @@ def convergence(found: Convergence) -> str:
         parts.append(f"final loss difference {found.final_loss_difference}")
     if found.pointwise_failures is not None:
         parts.append(f"{found.pointwise_failures:,} pointwise failures")
-    said = f"{', '.join(parts)} over {found.steps:,} steps" if parts else f"{found.result} over {found.steps:,} steps"
-    return f"{said}. {_sentence(found.note)}" if found.note else said
+    said = f"{', '.join(parts) or found.result} over {found.steps:,} steps"
+    value = _unless_passed(found.result) + (f"{said}. {_sentence(found.note)}" if found.note else said)
+    return Figure(name=name, value=value, short=found.result, entry=entry(term), sources=tuple(_compared(found)))
 
 
 def component_test(test: ComponentTest) -> str:
-    """A component test in words."""
-    return f"{test.test}: {test.gpu}, {test.date}. Shape: {test.shape}. {test.detail}"
+    """A component test in words; a failed one begins so."""
+    return f"{_unless_passed(test.result)}{test.test}: {test.gpu}, {test.date}. Shape: {test.shape}. {test.detail}"
+
+
+def configuration(found: Correctness) -> Figure:
+    """The configuration check, with what was compared."""
+    evidence = found.configuration_evidence
+    sources: tuple[Source, ...] = ()
+    if evidence:
+        sources = (
+            Source(text=f"classes {evidence.classes}", address=None),
+            Source(text=f"reference {evidence.reference}, {evidence.reference_sha256[:12]}", address=None),
+            Source(text=f"candidate {evidence.candidate_sha256[:12]}", address=None),
+        )
+    value = found.configuration or "not checked"
+    return Figure(name="Configuration check", value=value, short=value, entry=None, sources=sources)
+
+
+def _unless_passed(outcome: Outcome) -> str:
+    return "" if outcome == "pass" else "failed: "
+
+
+def _compared(found: Convergence) -> Iterator[Source]:
+    if found.rule:
+        yield Source(text=f"rule {found.rule}", address=None)
+    logs = {
+        "candidate log": found.candidate_log_sha256,
+        "reference log": found.reference_log_sha256,
+        "frozen arm's log": found.frozen_log_sha256,
+    }
+    yield from (Source(text=f"{word} {sha256[:12]}", address=None) for word, sha256 in logs.items() if sha256)
 
 
 def _sentence(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 from openrecipes.recipe.model import Recipe
 from openrecipes.recipe.write import json_ready, plain
@@ -52,7 +53,7 @@ def recipe_page(
         headline=_headline(recipe),
         figures=_figures(recipe),
         interval=recipe_figures.interval(recipe),
-        convergence=_convergence(recipe),
+        checks=_checks(recipe),
         tests=[recipe_figures.component_test(test) for test in _tests(recipe)],
         stack=[(name.replace("_", " "), value) for name, value in recipe.stack if value is not None],
         ways=ways(recipe, entry.name),
@@ -62,7 +63,7 @@ def recipe_page(
         addresses=shelf,
         citations=citations([recipe.author]),
         file=f"recipes/{entry.name}.yaml",
-        in_repository=f"{repository}/recipes/{entry.name}.yaml" if repository else None,
+        in_repository=f"{repository}/recipes/{quote(entry.name)}.yaml" if repository else None,
     )
 
 
@@ -95,9 +96,11 @@ def _figures(recipe: Recipe) -> tuple[recipe_figures.Figure, ...]:
     return (*_headline(recipe), recipe_figures.measured(recipe), recipe_figures.gpu_hours(recipe))
 
 
-def _convergence(recipe: Recipe) -> str | None:
-    found = recipe.correctness.convergence if recipe.correctness else None
-    return recipe_figures.convergence(found) if found else None
+def _checks(recipe: Recipe) -> dict[str, recipe_figures.Figure]:
+    """The two comparisons with a reference, by name; one of configurations only where there is evidence of any kind."""
+    found = recipe.correctness
+    checks = {"convergence": recipe_figures.convergence(found.convergence if found else None)}
+    return checks | ({"configuration": recipe_figures.configuration(found)} if found else {})
 
 
 def _tests(recipe: Recipe) -> tuple[Any, ...]:
