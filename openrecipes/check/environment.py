@@ -24,7 +24,7 @@ _ATTENTION: Final = {
 @rule("env-exports", Section.ENVIRONMENT, "run exports what env holds, and nothing else.")
 def exports(subject: Subject) -> Iterator[Finding]:
     """A variable that only one of the two has, or has otherwise."""
-    env = subject.recipe.env
+    env, unread = subject.recipe.env, subject.located.unread_in("env")
     exported = {item.name: item.value for item in subject.script.assignments if item.is_exported}
     for name, value in env.items():
         if name not in exported:
@@ -35,6 +35,8 @@ def exports(subject: Subject) -> Iterator[Finding]:
             )
     for name, word in exported.items():
         line = subject.run_line(word.line)
+        if name in unread:
+            continue
         if name not in env:
             yield Finding(
                 key="run",
@@ -57,6 +59,8 @@ def connections(subject: Subject) -> Iterator[Finding]:
     layout, gpu = subject.recipe.layout, subject.gpu
     capability = gpu.compute_capability.value if gpu and gpu.compute_capability else None
     if capability is None or capability >= _BLACKWELL or (layout.tp == 1 and layout.cp == 1):
+        return
+    if _CONNECTIONS in subject.located.unread_in("env"):
         return
     value = subject.recipe.env.get(_CONNECTIONS)
     if subject.recipe.trainer == "slime" and value != "1":

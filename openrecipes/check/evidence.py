@@ -16,7 +16,7 @@ def measured(subject: Subject) -> Iterator[Finding]:
     """A claim without a figure."""
     status, result = subject.recipe.status, subject.recipe.result
     for name in _NEEDED if status in _MEASURED else ():
-        if getattr(result, name) is None:
+        if getattr(result, name, ...) is None:  # one that could not be read hides no other
             yield Finding(
                 key=f"result.{name}",
                 what=f"null, but status is {status}",
@@ -28,7 +28,7 @@ def measured(subject: Subject) -> Iterator[Finding]:
 def draft(subject: Subject) -> Iterator[Finding]:
     """Figures that nobody claims to have measured."""
     for name in _FIGURES if subject.recipe.status == "draft" else ():
-        if getattr(subject.recipe.result, name) is not None:
+        if getattr(subject.recipe.result, name, None) is not None:
             yield Finding(
                 key=f"result.{name}",
                 what=f"{subject.written(f'result.{name}')}, but status is draft",

@@ -112,9 +112,9 @@ class Subject:
 
     @cached_property
     def command(self) -> Command | None:
-        """The command that the fields give; None where they give none."""
+        """The command that the fields give; None where they give none, or an entry of theirs could not be read."""
         model = self.model
-        if model is None:
+        if model is None or self.located.unread_in("arguments") or self.located.unread_in("env"):
             return None
         try:
             return self._unless_unread(lambda: command(self.recipe, model), None)

@@ -21,13 +21,22 @@ class LocatedRecipe:
     """A recipe with the place of every key, and what was wrong with its file.
 
     Where `complete` is false, `recipe` lacks the fields that could not be read: touching one raises
-    AttributeError, and rules over such a recipe end there.
+    AttributeError, and rules over such a recipe end there. `arguments` and `env` lack only their unreadable entries.
     """
 
     recipe: Recipe
     document: LocatedDocument
     problems: tuple[Problem, ...]
-    complete: bool
+    unread: frozenset[Path_] = frozenset()
+
+    @property
+    def complete(self) -> bool:
+        """Whether every field could be read."""
+        return not self.unread
+
+    def unread_in(self, mapping: str) -> frozenset[str]:
+        """The entries of `arguments` or `env` that could not be read."""
+        return frozenset(str(path[1]) for path in self.unread if path[0] == mapping and len(path) > 1)
 
     @property
     def file(self) -> str:
@@ -64,7 +73,7 @@ def parse_recipe(text: str, file: str) -> LocatedRecipe:
     if bad:
         recipe = _partial(Recipe, value, bad, ())
     problems = in_order((*document.problems, *complaints))
-    return LocatedRecipe(recipe=recipe, document=document, problems=problems, complete=not bad)
+    return LocatedRecipe(recipe=recipe, document=document, problems=problems, unread=frozenset(bad))
 
 
 def read_recipe(path: Path) -> LocatedRecipe:
@@ -110,8 +119,12 @@ def _partial(block: type[Block], value: Mapping[str, Any], bad: set[Path_], path
         if not any(place[: len(here)] == here for place in bad):
             if name in value:
                 good[name] = _built(info.annotation, value[name])
-        elif inner is not None and here not in bad and isinstance(value.get(name), dict):
-            good[name] = _partial(inner, value[name], bad, here)
+        elif here not in bad and isinstance(value.get(name), dict):
+            if inner is not None:
+                good[name] = _partial(inner, value[name], bad, here)
+            else:
+                told = {place[len(here)] for place in bad if place[: len(here)] == here}
+                good[name] = {key: item for key, item in value[name].items() if key not in told}
         else:
             absent.add(name)
     built = block.model_construct(_fields_set=set(good), **good)

@@ -79,7 +79,6 @@ def test_what_the_original_breaks_is_not_told_again() -> None:
         recipe=original.recipe.model_copy(update={"layout": layout}),
         document=original.document,
         problems=(),
-        complete=True,
     )
     assert problems("arguments.lr=2e-5", original=broken) == ()
     assert {problem.rule for problem in problems("arguments.lr=abc", original=broken)} == {"argument-value"}

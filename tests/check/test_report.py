@@ -242,3 +242,18 @@ def test_a_wrong_dp_is_one_problem_and_hides_no_other() -> None:
     assert [p.rule for p in errors_in(check_text(wrong, file))] == ["layout-dp"]
     also = wrong.replace("summary: TP 2, PP 4", "summary: TP 2, PP 2")
     assert {p.rule for p in errors_in(check_text(also, file))} == {"layout-dp", "words-degrees"}
+
+
+def test_an_unreadable_entry_of_a_mapping_hides_no_other() -> None:
+    bad = "arguments:\n  lr: 1e-5\n  moe_router_topkk: 2\n  clip_grad: often\n  adam_beta1: {a: 1}\n"
+    text = good().replace("arguments:\n", bad, 1)
+    text = text.replace("env:\n", "env:\n  A_TOKEN: abc\n  FLAG: yes\n", 1)
+    assert [(problem.place.key, problem.rule) for problem in check_text(text, FILE)] == [
+        ("arguments.lr", "yaml-number-as-text"),
+        ("arguments.moe_router_topkk", "argument-unknown"),
+        ("arguments.clip_grad", "argument-value"),
+        ("arguments.adam_beta1", "schema-kind"),
+        ("env.A_TOKEN", "env-exports"),
+        ("env.A_TOKEN", "env-secret"),
+        ("env.FLAG", "yaml-word-as-boolean"),
+    ]

@@ -61,7 +61,7 @@ def test_steps_of_another_log_are_refused(located: LocatedRecipe, run: Run) -> N
     with pytest.raises(ProblemsError, match=r"but .* is") as refused:
         publish_steps(other, run)
     assert refused.value.problems[0].place.line == 99
-    nameless = LocatedRecipe(recipe=published(), document=located.document, problems=(), complete=True)
+    nameless = LocatedRecipe(recipe=published(), document=located.document, problems=())
     with pytest.raises(ProblemsError, match="names no log"):
         publish_steps(nameless, run)
 
