@@ -51,7 +51,7 @@ def _grid(curves: dict[str, Values], height: int, through: float | None) -> Iter
                 row, at = rows[_row(value, low, spread, height)], column * stretch
                 row[at] = "*" if row[at] in curves and row[at] != mark else mark
     for index, row in enumerate(rows):
-        label = high if index == 0 else low if index == height - 1 else None
+        label = low if index == height - 1 else high if index == 0 and high > low else None
         yield f"{'' if label is None else format(label, '.4g'):>{_LABEL}} |{''.join(row)}"
 
 

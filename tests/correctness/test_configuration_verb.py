@@ -3,10 +3,9 @@
 import gzip
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
+import called
 import pytest
 from made_run_directories import job, made
 
@@ -19,10 +18,8 @@ FAST = "qwen3.5-397b-a17b/h200/attune-tp2-pp4-ep32"
 REFERENCE = "qwen3.5-397b-a17b/h200/attune-tp1-pp4-ep32"
 
 
-def openrecipes(*words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "openrecipes", "correctness", "configuration", *words]
-    environment = {"PATH": "/usr/bin:/bin", "COLUMNS": "80", "PYTHONIOENCODING": "utf-8"}
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, env=environment)
+def openrecipes(*words: str) -> called.Called:
+    return called.openrecipes("correctness", "configuration", *words)
 
 
 def test_json_has_a_verdict_and_a_reason_for_every_argument() -> None:

@@ -5,7 +5,7 @@ from math import nan
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from loss_curves import CANDIDATE, FROZEN, NEGATIVE, REFERENCE, curve, reference
 
@@ -211,6 +211,7 @@ def test_a_correlation_keeps_the_nines_it_has() -> None:
     assert units.correlation(1 - 1e-16) <= 1
 
 
+@settings(max_examples=40)
 @given(st.lists(st.floats(0.1, 5, allow_nan=False), min_size=13, max_size=40))
 def test_a_curve_against_itself_passes_unless_it_never_changes(losses: list[float]) -> None:
     found = convergence(curve(losses), reference(losses))

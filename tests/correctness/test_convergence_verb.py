@@ -3,13 +3,12 @@
 import gzip
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
+import called
 import pytest
-from loss_curves import CANDIDATE, NEGATIVE, REFERENCE
+from loss_curves import CANDIDATE, FROZEN, NEGATIVE, REFERENCE
 from made_run_directories import job, made
 
 from openrecipes.recipe.correctness import Convergence
@@ -20,10 +19,8 @@ TP1, TP2 = (f"tests/data/runs/qwen3.5-moe-small-tp{tp}.log.gz" for tp in (1, 2))
 RECIPE = "recipes/qwen3.5-moe-small/h200/openrecipes-tp2-ep2.yaml"
 
 
-def openrecipes(*words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "openrecipes", "correctness", "convergence", *words]
-    environment = {"PATH": "/usr/bin:/bin", "COLUMNS": "80", "PYTHONIOENCODING": "utf-8"}
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, env=environment)
+def openrecipes(*words: str) -> called.Called:
+    return called.openrecipes("correctness", "convergence", *words)
 
 
 def slime_log(path: Path, losses: Any) -> str:
@@ -55,6 +52,11 @@ def test_the_test_vector_as_logs_gives_the_published_figures(tmp_path: Path) -> 
     assert document["correlation"] == 0.9999948453984675
     assert document["final_loss_difference"] == 8.355437665787169e-05
     assert (document["steps"], document["pointwise_failures"], document["result"]) == (20, 0, "pass")
+    assert document["not_compared"] == ["target-tokens"]  # the log says nothing of them
+    frozen = slime_log(tmp_path / "frozen.log", FROZEN)
+    with_frozen = json.loads(openrecipes(*logs, "--frozen", frozen, "--json").stdout)
+    assert 0 < with_frozen["learning_signal"] < 0.01
+    assert with_frozen["frozen_log_sha256"]
 
 
 @pytest.mark.parametrize("name", ["all NaN", "shifted by one step", "4.5 % higher"])

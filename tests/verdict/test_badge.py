@@ -103,7 +103,7 @@ def test_the_published_recipes_are_measured_for_want_of_a_reference() -> None:
         assert any("reference: Not published" in reason for reason in found.why)
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(names=st.sets(st.sampled_from(sorted(LESS))))
 def test_taking_evidence_away_never_raises_the_badge(names: set[str]) -> None:
     changes: dict[str, Any] = {}
