@@ -56,7 +56,8 @@ class Loopback:
     def env(self, more: Mapping[str, str] | None = None) -> dict[str, str]:
         """The environment of a person who calls from a login node."""
         path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
-        return {**BASE_ENV, "PATH": path, "SLURM_CONF": str(self.folder / "slurm.conf"), **(more or {})}
+        ours = {"PATH": path, "PYTHONPATH": str(ROOT), "SLURM_CONF": str(self.folder / "slurm.conf")}
+        return {**BASE_ENV, **ours, **(more or {})}
 
     def run(self, *words: str, cwd: Path = Path("/"), env: Mapping[str, str] | None = None,
             timeout: float = 120) -> subprocess.CompletedProcess[str]:  # fmt: skip

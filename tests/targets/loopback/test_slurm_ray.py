@@ -1,10 +1,13 @@
 """slime's launch on four Slurm nodes, with a real Ray: what reaches every node, and how a run ends badly."""
 
 import json
+import os
+import re
+import signal
 import sys
 
 import pytest
-from loopback import NODES, PUBLISHED, Site, seen, settings
+from loopback import NODES, PUBLISHED, Site, seen, settings, wait_until
 
 pytestmark = [pytest.mark.tool("module:ray")]
 
@@ -107,3 +110,24 @@ def test_a_trainer_that_says_success_without_a_step_has_failed(site: Site) -> No
     record = json.loads(done.stdout)
     assert (done.returncode, record["outcome"], record["job"]["exit_status"]) == (1, "failed", 0)
     assert record["reason"].startswith("exit status 0, but with 0 of 8 steps in the log")
+
+
+def test_somebody_elses_ray_on_a_node_is_named_where_it_is_in_the_way_and_never_ended(site: Site) -> None:
+    config = str(site.cluster.folder / "ssh" / "config")
+    start = f"{sys.executable} -m ray.scripts.scripts start --head --block --disable-usage-stats --num-gpus=0"
+    where = "--port=6390 --include-dashboard=false --node-ip-address=127.0.0.11 --temp-dir=/tmp/ray/stranger"
+    stranger = site.cluster.start("ssh", "-F", config, "-tt", "n1", f"{start} {where}", cwd=site.folder)
+    try:
+        wait_until(lambda: site.cluster.processes("raylet --raylet_socket_name=/tmp/ray/stranger") != [])
+        wanted = site.profile(ray={"folder": "/tmp/ray", "object_store_gib": 0.08, "port": 6390})
+        refused = json.loads(site.launch(PUBLISHED, wanted, "wanted", *settings(1)).stdout)
+        found = r"port 6390 of n1 is taken by process \d+ \(gcs_server\) of user root"
+        assert re.search(found, str(refused["job"]["cause"])), refused
+        done = site.launch(PUBLISHED, site.profile(), "run", *settings(1))
+        assert json.loads(done.stdout)["outcome"] == "completed", done.stderr
+        assert len(site.cluster.processes("gcs_server --log_dir=/tmp/ray/stranger")) == 1
+        assert len(site.cluster.processes("raylet --raylet_socket_name=/tmp/ray/stranger")) == 1
+    finally:
+        os.killpg(stranger.pid, signal.SIGKILL)  # with its client its terminal goes away, and so does it
+        stranger.communicate(timeout=30)
+    wait_until(lambda: site.cluster.processes("/tmp/ray/stranger") == [])
