@@ -88,7 +88,7 @@ def run(
     if ran.record.outcome == "failed":
         output.say(f"the end of the log:\n{log_tail(ran.run)}\n")
     page: RenderableType = run_page(located.recipe, ran.run, ran.record, card)
-    if stack:
+    if any(field.status != "unknown" for field in stack):
         page = Group(page, Text(f"stack against the recipe's: {drift_line(stack)}"))
     if against_what:
         found = against(against_what, located, ran.run.root)
