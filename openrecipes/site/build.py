@@ -14,7 +14,7 @@ from openrecipes.problems import Problem
 from openrecipes.recipe.library import Library
 from openrecipes.site import addresses, feed
 from openrecipes.site.board_page import board_page, boards_document, json_address
-from openrecipes.site.diff_page import diff_page
+from openrecipes.site.diff_page import comparison, diff_page
 from openrecipes.site.home_page import home_document, home_page
 from openrecipes.site.ranking import Entry, read_entries
 from openrecipes.site.recipe_page import Place, recipe_document, recipe_page
@@ -62,7 +62,9 @@ def _pages(found: Shelf, repository: str | None, problems: list[Problem]) -> Ite
     by_name = {entry.name: entry for entry in found.entries}
     pairs = [pair for board in found.ranking.boards for pair in found.pairs(board)]
     for pair in pairs:
-        yield pair.address, diff_page(found, pair, by_name).encode()
+        compared = comparison(pair, by_name)
+        yield pair.address, diff_page(found, pair, by_name, compared).encode()
+        yield pair.address.removesuffix(".html") + ".json", _json(compared.document())
     places = _places(found, pairs)
     for entry in found.entries:
         yield from _recipe(found, entry, places[entry.name], repository, problems)

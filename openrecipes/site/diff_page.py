@@ -12,10 +12,15 @@ from openrecipes.site.shelf import Pair, Shelf
 from openrecipes.site.templates import page
 
 
-def diff_page(shelf: Shelf, pair: Pair, entries: Mapping[str, Entry]) -> str:
-    """The page of two recipes; the better is the base."""
+def comparison(pair: Pair, entries: Mapping[str, Entry]) -> Comparison:
+    """Two recipes compared; the better is the base."""
     base, candidate = entries[pair.better.recipe], entries[pair.other.recipe]
-    found = compare(published_side(base.recipe, base.name), published_side(candidate.recipe, candidate.name))
+    return compare(published_side(base.recipe, base.name), published_side(candidate.recipe, candidate.name))
+
+
+def diff_page(shelf: Shelf, pair: Pair, entries: Mapping[str, Entry], found: Comparison) -> str:
+    """The page of two recipes and their comparison."""
+    base, candidate = entries[pair.better.recipe], entries[pair.other.recipe]
     known = [one for one in found.differences if one.status in ("different", "tolerated")]
     figures = [
         [show(entry.recipe) for entry in (base, candidate)]
@@ -30,6 +35,7 @@ def diff_page(shelf: Shelf, pair: Pair, entries: Mapping[str, Entry]) -> str:
     return page(
         "diff.html.j2",
         pair.address,
+        json=pair.address.removesuffix(".html") + ".json",
         model=base.recipe.model,
         gpu=base.recipe.gpu.type,
         board_address=shelf.board_addresses[base.recipe.model, base.recipe.gpu.type],

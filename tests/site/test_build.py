@@ -10,12 +10,15 @@ import pytest
 from hostile_recipes import EMOJI, LONG, MARKUP, write_hostile
 from made_library import made_library
 from site_pages import Page, target
+from varied_recipes import changed, published
 
 from openrecipes.recipe.library import Library
+from openrecipes.recipe.write import recipe_text
 from openrecipes.site.build import Site, build
 
 ROOT = Path(__file__).parent.parent.parent
 BOARD = "boards/qwen3.5-397b-a17b/h200.html"
+DIFF = "diffs/qwen3.5-397b-a17b/h200/attune-tp2-pp4-ep32--attune-tp1-pp4-ep32.html"
 BEST = "recipes/qwen3.5-397b-a17b/h200/attune-tp2-pp4-ep32"
 POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'"
 ATOM = "{http://www.w3.org/2005/Atom}"
@@ -159,6 +162,31 @@ def test_json_lies_beside_each_board_and_recipe(site: Site) -> None:
     assert (recipe["rank"], recipe["badge"], recipe["recipe"]["layout"]["tp"]) == (1, "measured", 2)
     assert recipe["recipe"]["result"]["measured"] == "2026-10-11"
     assert recipe["page"] in site.files
+    diff = json.loads(site.files[DIFF.replace(".html", ".json")])
+    assert (diff["verdict"], diff["comparable"], round(diff["ratio"], 4)) == ("slower", True, 0.9292)
+
+
+def test_a_diff_has_the_verdict_of_compare_and_what_differs(pages: dict[str, Page]) -> None:
+    text = re.sub(r"\s+", " ", pages[DIFF].all_text)
+    assert "#2 is slower: 0.9292 times the tokens/s per GPU of #1 (95 % interval 0.9211 to 0.9375)." in text
+    assert "--tensor-model-parallel-size21" in pages[DIFF].all_text
+    assert {link for link in pages[f"{BEST}.html"].links() if "diffs/" in link} == {
+        f"../../../diffs/qwen3.5-397b-a17b/h200/attune-tp2-pp4-ep32--attune-{other}.html"
+        for other in ("tp1-pp4-ep32", "tp2-pp2-ep64")
+    }
+
+
+def test_results_of_other_work_stand_on_a_board_of_their_own(tmp_path: Path) -> None:
+    folder = tmp_path / "recipes" / "qwen3.5-397b-a17b" / "h200"
+    shutil.copytree(ROOT / "recipes/qwen3.5-397b-a17b/h200", folder)
+    changes = {"workload.global_batch": 256, "result.window_tokens": 20971520, "result.tokens_per_s_per_gpu": 999.0}
+    text = recipe_text(changed(published(), changes), "recipes/qwen3.5-397b-a17b/h200/large-batch.yaml")
+    (folder / "large-batch.yaml").write_text(text)
+    page = Page(build(Library(root=tmp_path / "recipes")).files[BOARD].decode())
+    assert page.ids().count("table-1") == page.ids().count("table-2") == 1
+    assert "999.0" not in page.texts["table-1"]
+    assert "#1999.0" in page.texts["table-2"]
+    assert "global batch 256" in page.all_text
 
 
 def test_the_feed_has_new_results_first_and_equal_ids_from_build_to_build(site: Site) -> None:
@@ -206,7 +234,7 @@ def test_a_thousand_recipes_stay_light(tmp_path: Path) -> None:
     for count in (10, 16):
         files = build(Library(root=made_library(tmp_path / str(count), count))).files
         pages[count] = len(files[BOARD])
-        assert sum(name.startswith("diffs/") for name in files) == 2 * count - 3
+        assert sum(name.startswith("diffs/") for name in files) == 2 * (2 * count - 3)
     assert (pages[16] - pages[10]) / 6 < 800
 
 
