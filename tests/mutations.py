@@ -286,7 +286,31 @@ MUTATIONS.add(
 )
 MUTATIONS.add("words-max-tokens", "layout.highlights", line("max 8,192 tokens/GPU", "max 16,384 tokens/GPU"))
 MUTATIONS.add(
-    "words-optimizer", "layout.summary", fields({"arguments.use_precision_aware_optimizer": False}, derived=("run",))
+    "words-command", "layout.summary", fields({"arguments.use_precision_aware_optimizer": False}, derived=("run",))
+)
+MUTATIONS.add(
+    "words-command",
+    "layout.summary",
+    fields({"arguments.moe_permute_fusion": False}, derived=("run",)),
+    name="permute fusion",
+)
+MUTATIONS.add(
+    "words-command",
+    "layout.highlights",
+    fields({"layout.highlights": "max 8,192 tokens/GPU, no offload, fused attention"}, derived=()),
+    name="another value",
+)
+MUTATIONS.add(
+    "words-command",
+    "layout.highlights",
+    fields({"layout.highlights": "max 8,192 tokens/GPU, no offload, no permute fusion"}, derived=()),
+    name="denied, but there",
+)
+MUTATIONS.add(
+    "words-dispatcher",
+    "layout.highlights",
+    fields({"layout.highlights": "max 8,192 tokens/GPU, no offload, DeepEP"}, derived=()),
+    name="DeepEP",
 )
 MUTATIONS.add("words-permute-fusion", "layout.summary", fields({"arguments": None}))
 MUTATIONS.add("words-patches", "patches", fields({"patches": []}))

@@ -58,7 +58,7 @@ ALL_RULES: Final[tuple[Rule, ...]] = (
     words.offload,
     words.sequence_parallel,
     words.max_tokens,
-    words.optimizer,
+    words.command,
     words.permute_fusion,
     words.patches,
     words.gpu_hours,

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from openrecipes.check.claims import contradictions
 from openrecipes.check.rule import Finding, Section, rule
 from openrecipes.check.subject import Subject
 from openrecipes.figures.gpu_hours import NOTE_SAYS
@@ -17,6 +18,7 @@ _NUMBERS: Final = ("zero", "one", "two", "three", "four", "five", "six", "seven"
 _ROWS: Final = re.compile(r"\b(\w{1,12}) ([0-9][0-9,]{0,12})-token rows? (?:per|a) microbatch\b")
 _RECOMPUTE: Final = re.compile(r"\b(no|full|selective) recompute(?: \((uniform|block), ([0-9]{1,5}) layers?\))?")
 _DISPATCHER: Final = re.compile(r"\b(alltoall|allgather|flex) dispatcher\b")
+_DEEPEP: Final = re.compile(r"\bDeepEP\b")
 _OFFLOAD: Final = re.compile(r"\b(no|optimizer|activations?) offload\b")
 _MAX_TOKENS: Final = re.compile(r"\bmax ([0-9][0-9,]{0,12}) tokens/GPU\b")
 _PATCHED: Final = re.compile(r"\b(backport\w*|patch\w*|cherry-pick\w*)\b", re.IGNORECASE)
@@ -88,6 +90,9 @@ def dispatcher(subject: Subject) -> Iterator[Finding]:
     for key, match in _claims(subject, _DISPATCHER):
         if match[1] != subject.recipe.layout.dispatcher:
             yield _contradicted(key, match[0], "layout.dispatcher", subject.recipe.layout.dispatcher or "null")
+    for key, match in _claims(subject, _DEEPEP):
+        if subject.recipe.layout.dispatcher != "flex":
+            yield _contradicted(key, match[0], "layout.dispatcher", subject.recipe.layout.dispatcher or "null")
 
 
 @rule("words-offload", Section.WORDS, "offloading in summary and highlights is that of the field.")
@@ -115,16 +120,17 @@ def max_tokens(subject: Subject) -> Iterator[Finding]:
             yield _contradicted(key, match[0], "layout.max_tokens_per_gpu", subject.recipe.layout.max_tokens_per_gpu)
 
 
-@rule("words-optimizer", Section.WORDS, "a precision-aware optimizer is claimed only where the command has one.")
-def optimizer(subject: Subject) -> Iterator[Finding]:
-    """A claim that the command denies."""
-    for key, match in _claims(subject, re.compile(r"\bprecision-aware\b")):
-        flags = {argument.flag for argument in subject.command.arguments} if subject.command else None
-        if flags is not None and "--use-precision-aware-optimizer" not in flags:
+@rule("words-command", Section.WORDS, "what summary and highlights say of flags is what the command has.")
+def command(subject: Subject) -> Iterator[Finding]:
+    """A fusion, optimizer, schedule or overlap that the command has not, or has otherwise."""
+    flags = {argument.flag: argument.values for argument in subject.command.arguments} if subject.command else None
+    for name in ("summary", "highlights") if flags is not None else ():
+        for found in contradictions(getattr(subject.recipe.layout, name) or "", flags or {}):
+            key = f"arguments.{found.flag.removeprefix('--').replace('-', '_')}"
             yield Finding(
-                key=key,
-                what=f'"{match[0]}", but the command has no --use-precision-aware-optimizer',
-                mend="change the words, or remove use_precision_aware_optimizer from arguments",
+                key=f"layout.{name}",
+                what=f'"{found.words}", but the command has {found.actual}',
+                mend=f"change the words in {name}, or {key}",
             )
 
 
@@ -135,6 +141,8 @@ def permute_fusion(subject: Subject) -> Iterator[Finding]:
     if not lists(recipe.layout.summary, PERMUTE_FUSION):
         return
     flag = "--moe-permute-fusion"
+    if subject.located.unread_in("arguments"):
+        return
     shown = {given.flag for given in subject.invocation.given} if subject.invocation else set()
     if flag not in shown and flag not in {setting.flag for setting in settings(recipe.arguments)}:
         yield Finding(

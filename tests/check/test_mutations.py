@@ -50,7 +50,7 @@ def test_every_rule_has_a_mutation() -> None:
     tripped = Counter(mutation.rule for mutation in MUTATIONS)
     assert tripped.keys() == {rule.id for rule in ALL_RULES}
     assert len(ALL_RULES) == len(tripped) == 142
-    assert len(MUTATIONS) == 193
+    assert len(MUTATIONS) == 197
 
 
 def test_mutations_have_names_of_their_own() -> None:
