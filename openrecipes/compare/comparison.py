@@ -116,7 +116,7 @@ def _notes(base: Side, candidate: Side) -> Iterator[str]:
         yield "both figures stand on the same log: nothing was measured again"
     for side in (base, candidate):
         if side.kind == "run" and not side.stack_is_captured:
-            yield f"{side.name} holds no captured environment, so its stack is not known"
+            yield f"{side.name} holds no captured environment: of its stack only what its log prints is known"
 
 
 def _side(side: Side) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from statistics import fmean
 from typing import Final, Literal
 
 from openrecipes.compare.drift import StackFields, stack_of, stated_stack
+from openrecipes.compare.printed_stack import printed_stack
 from openrecipes.compare.rates import Rate, rate_of_result, rate_of_times
 from openrecipes.figures.comparability import Comparable, comparable
 from openrecipes.logs.run_log import read_log
@@ -35,8 +36,9 @@ _BEFORE_WINDOW: Final = frozenset({"image", "data", "checkpoint", "first_step", 
 class Side:
     """One result. `recipe` is None for logs of which nothing says what they ran; then there is no rate either.
 
-    `rate` is None where there is no figure, and `no_rate` says why. `stack` is what was captured in the job, else
-    what the recipe states. `slowest` is the slowest rank, its mean step time in seconds, and how far over the median.
+    `rate` is None where there is no figure, and `no_rate` says why. `stack` is what the recipe states; of a run, what its
+    log printed, else what was captured in the job. `slowest` is the slowest rank, its mean step time in seconds, and how
+    far over the median.
     """
 
     name: str
@@ -101,7 +103,7 @@ def run_side(source: str, recipe: Recipe | None = None) -> Side:
         key=_key(recipe, run, card) if recipe else None,
         rate=_rate(card),
         no_rate=_why_no_rate(name, card),
-        stack=stack_of(environment) if environment else {},
+        stack={**(stack_of(environment) if environment else {}), **printed_stack(source)},
         stack_is_captured=environment is not None,
         log_sha256=run.log_sha256,
         arguments=run.arguments,

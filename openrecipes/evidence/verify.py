@@ -24,6 +24,8 @@ from openrecipes.score.run_evidence import read_run
 from openrecipes.score.scorecard import Scorecard
 from openrecipes.score.several_runs import score_runs
 
+MAX_FILE_BYTES: Final = 64 * 2**20
+_MAY_BE_LARGE: Final = ("/log/train.log", ".jsonl")
 _MEND: Final = "make the bundle again, from the run as it was left"
 # Of result.json: what says where files lay when it was written.
 _NOT_COMPARED: Final = frozenset({"problems", "attempts"})
@@ -125,6 +127,8 @@ def _listed(contents: Contents, members: Sequence[Member]) -> Iterator[Problem]:
             yield _problem(file.path, f"is listed in {CONTENTS}, but not in the bundle", "bundle-missing")
         elif (member.sha256, member.size_bytes) != (file.sha256, file.size_bytes):
             yield _problem(file.path, f"is not the file that {CONTENTS} lists: its hash differs", "bundle-hash")
+        elif member.size_bytes > MAX_FILE_BYTES and not file.path.endswith(_MAY_BE_LARGE):
+            yield _problem(file.path, f"has {member.size_bytes} bytes, more than any such file", "bundle-size")
         elif file.path != RECIPE and file.path.partition("/")[0] not in folders:
             yield _problem(file.path, "does not belong into a bundle", "bundle-extra")
         elif file.is_redacted and not contents.redacted:
