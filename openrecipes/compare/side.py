@@ -36,9 +36,9 @@ _BEFORE_WINDOW: Final = frozenset({"image", "data", "checkpoint", "first_step", 
 class Side:
     """One result. `recipe` is None for logs of which nothing says what they ran; then there is no rate either.
 
-    `rate` is None where there is no figure, and `no_rate` says why. `stack` is what the recipe states; of a run, what its
-    log printed, else what was captured in the job. `slowest` is the slowest rank, its mean step time in seconds, and how
-    far over the median.
+    `rate` is None where there is no figure, and `no_rate` says why. `stack` is what the recipe states; of a run, what
+    its log printed, else what was captured in the job. `slowest` is the slowest rank, its mean step time in seconds,
+    and how far over the median.
     """
 
     name: str
