@@ -25,6 +25,13 @@ JUDGED = [
     ("framework", "slime: commit a897e1f4", "slime: commit a897e1f4 with local changes", "different"),
     ("framework", "slime: commit a897e1f4", "slime 0.3.0", "unknown"),
     ("megatron_lm", "commit 1dcf0daf, with slime's patch", "commit 1dcf0daf with local changes", "tolerated"),
+    ("megatron_lm", "commit 1dcf0daf with local changes (diff aaaa0000)", "1dcf0daf, patched", "tolerated"),
+    (
+        "megatron_lm",
+        "commit 1dcf0daf with local changes (diff aaaa0000)",
+        "commit 1dcf0daf with local changes (diff bbbb0000)",
+        "different",
+    ),
     ("transformer_engine", "2.10.0", "2.10.0+769ed778", "tolerated"),
     ("deepep", "1.2.1", None, "unknown"),
     ("deepep", None, "1.2.1", "unknown"),
