@@ -12,7 +12,8 @@ from typing import Any, Final, Literal
 from openrecipes import units
 from openrecipes.catalog.models import model
 from openrecipes.catalog.prices import default_price
-from openrecipes.compare.drift import DriftStatus, drift
+from openrecipes.compare.drift import drift
+from openrecipes.compare.drift_rules import DriftStatus
 from openrecipes.compare.machines import clocks, hardware
 from openrecipes.compare.side import Side
 from openrecipes.problems import ProblemsError
