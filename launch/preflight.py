@@ -4,31 +4,27 @@
 
 Each check is {"name", "status", "value", "why"}: ok, warn (worth a look), fail (blocks), or skipped (not asked for, or
 cannot be told here). Ends with 1 where a check fails, unless --report-only. It asks and changes nothing, but for a
-file that it writes and removes in each --disk folder. The standard
-library only, Python 3.10 or newer; preflight_gpus.py and preflight_asking.py lie beside it.
+file that it writes and removes in each --disk folder; with --load it works the GPUs for some seconds. The standard
+library only, Python 3.10 or newer; preflight_*.py lie beside it.
 """
 
 import argparse
-import contextlib
-import hashlib
 import json
 import os
 import platform
-import re
-import resource
-import shutil
-import socket
 import sys
 import time
 from collections.abc import Iterator
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from preflight_asking import Outcome, judged, output_of, read
+from preflight_files import checkpoint_check, disk_check, file_check, rows_check, tokenizer_check, with_sha256
 from preflight_gpus import gpu_checks, kernel_check
+from preflight_host import clock_check, host_checks, leftovers_check, limit_checks, network_checks, reach_check
+from preflight_stack import stack_checks
 
-GIB = 2**30
+LOAD = Path(__file__).with_name("preflight_load.py")
 
 
 def fabric_checks(args: argparse.Namespace) -> Iterator[tuple[str, Outcome]]:
@@ -55,123 +51,44 @@ def fabric_checks(args: argparse.Namespace) -> Iterator[tuple[str, Outcome]]:
         yield "efa-provider", judged(len(domains), wrong if failed or len(domains) < args.devices else [])
 
 
-def limit_checks(args: argparse.Namespace) -> Iterator[tuple[str, Outcome]]:
-    """Limits, shared memory, hugepages, and settings of the host."""
-    locked, files = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0], resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    unlimited = locked == resource.RLIM_INFINITY or locked >= 2**60
-    needed = args.fabric != "none" and not unlimited
-    yield (
-        "memlock",
-        judged("unlimited" if unlimited else locked, ["not unlimited: RDMA cannot register memory"] if needed else []),
-    )
-    few = files != resource.RLIM_INFINITY and files < args.nofile
-    yield (
-        "nofile",
-        judged("unlimited" if files == resource.RLIM_INFINITY else files, [f"below {args.nofile}"] if few else []),
-    )
-    shm = shutil.disk_usage(args.shm).total / GIB if args.shm.is_dir() else 0.0
-    yield (
-        "shared-memory",
-        judged(round(shm, 2), [f"{args.shm} is below {args.shm_gib:g} GiB"] if shm < args.shm_gib else []),
-    )
-    pages = re.search(r"^HugePages_Free:\s*(\d+)", read("/proc/meminfo") or "", re.M)
-    free = int(pages[1]) if pages else 0
-    yield "hugepages", judged(free, [f"{free} of 2 MiB free, not {args.hugepages}"] if free < args.hugepages else [])
-    balancing = read("/proc/sys/kernel/numa_balancing")
-    yield (
-        "numa-balancing",
-        judged(balancing, ["is on: pages move while GPUs copy"] if balancing == "1" else [], status="warn"),
-    )
-    governors = {read(str(p)) for p in Path("/sys/devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_governor")}
-    slow = sorted(str(g) for g in governors - {"performance"})
-    yield (
-        "cpu-governor",
-        judged(sorted(map(str, governors)), [f"{', '.join(slow)}, not performance"] if slow else [], status="warn"),
-    )
+def file_checks(args: argparse.Namespace) -> Iterator[tuple[str, Outcome]]:
+    """Disks, rows, checkpoint and tokenizer."""
+    for text in args.disk:
+        folder, _, least = text.rpartition("=")
+        yield f"disk {folder}", disk_check(Path(folder), float(least))
+    for text in args.file:
+        path, wanted = with_sha256(text)
+        yield f"file {path}", file_check(Path(path), wanted)
+    for text in args.rows:
+        path, wanted = with_sha256(text)
+        yield f"rows {path}", rows_check(Path(path), wanted or "")
+    for text in args.checkpoint:
+        path, config = with_sha256(text)
+        yield f"checkpoint {path}", checkpoint_check(Path(path), config)
+    for text in args.tokenizer:
+        path, wanted = with_sha256(text)
+        yield f"tokenizer {path}", tokenizer_check(Path(path), wanted)
 
 
-def disk_check(folder: Path, least_gb: float) -> Outcome:
-    """Free space, free inodes, and a file written and removed."""
+def load_checks(args: argparse.Namespace) -> Iterator[tuple[str, Outcome]]:
+    """The GPUs at work: matrix products, clocks, collectives within the node. A program of its own, with torch."""
+    command = (
+        sys.executable,
+        str(LOAD),
+        "--gpus",
+        str(args.gpus),
+        "--bus-gb",
+        str(args.node_bus_gb),
+        *args.load_option,
+    )
+    text, failed = output_of(*command, timeout_s=args.load_seconds)
     try:
-        usage, inodes = shutil.disk_usage(folder), os.statvfs(folder)
-        probe = folder / f".openrecipes-preflight-{platform.node()}-{os.getpid()}"
-        probe.write_bytes(b"0" * 4096)
-        probe.unlink()
-    except OSError as error:
-        return "fail", None, f"{folder}: {error.strerror}"
-    free = usage.free / 1e9
-    wrong = [f"{folder} has {free:.1f} GB free, not {least_gb:g}"] if free < least_gb else []
-    wrong += [f"{folder} has {inodes.f_favail} inodes free"] if inodes.f_files and inodes.f_favail < 1000 else []
-    return judged(round(free, 1), wrong)
-
-
-def file_check(path: Path, wanted: str | None) -> Outcome:
-    """That a file is there, and holds the wanted bytes."""
-    try:
-        with path.open("rb") as file:
-            found = hashlib.sha256()
-            while piece := file.read(2**20):
-                found.update(piece)
-    except OSError as error:
-        return "fail", None, f"{path}: {error.strerror}"
-    differs = wanted is not None and found.hexdigest() != wanted
-    return judged(found.hexdigest(), [f"{path} is another file: sha256 is not {wanted}"] if differs else [])
-
-
-def checkpoint_check(folder: Path) -> Outcome:
-    """A torch_dist checkpoint with its tracker: without it slime starts from random weights and says nothing."""
-    step = read(f"{folder}/latest_checkpointed_iteration.txt")
-    if step is None:
-        return "fail", None, f"{folder} has no latest_checkpointed_iteration.txt: nothing would be loaded"
-    inside = folder / (step if step == "release" else f"iter_{int(step):07d}" if step.isdigit() else "?")
-    files = [p.stat().st_size for p in inside.glob("*") if p.is_file()] if inside.is_dir() else []
-    value = {"iteration": step, "files": len(files), "bytes": sum(files)}
-    whole = (inside / ".metadata").is_file() and any(inside.glob("*.distcp"))
-    return judged(value, [] if whole else [f"{inside} holds no torch_dist shards"])
-
-
-def port_check(port: int) -> Outcome:
-    """That nothing listens on a port that the run will take."""
-    with contextlib.closing(socket.socket()) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("", port))
-        except OSError as error:
-            return "fail", port, f"port {port}: {error.strerror}"
-    return "ok", port, ""
-
-
-def reach_check(address: str, timeout_s: float = 5) -> Outcome:
-    """That a host's port answers from here."""
-    host, _, port = address.rpartition(":")
-    try:
-        with socket.create_connection((host, int(port)), timeout_s):
-            return "ok", address, ""
-    except (OSError, ValueError, OverflowError) as error:
-        return "fail", address, f"{address} is not reached: {error}"
-
-
-def pin_check(name: str, wanted: str) -> Outcome:
-    """That an installed distribution is the recipe's version."""
-    try:
-        found = metadata.version(name).partition("+")[0]
-    except metadata.PackageNotFoundError:
-        return "fail", None, f"{name} is not installed, the recipe has {wanted}"
-    same = found == wanted or found.startswith(f"{wanted}.")
-    return judged(found, [] if same else [f"{name} {found}, the recipe has {wanted}"])
-
-
-def leftovers_check(shm: Path) -> Outcome:
-    """Ray of an earlier run: reported, never ended, since it may be somebody's."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        command = (read(f"{folder}/comm") or "")[:15]
-        if command in ("raylet", "gcs_server") or command.startswith("ray::"):
-            found.append(f"{command} ({folder.name})")
-    found += [path.name for path in shm.glob("plasma*")]
-    return judged(
-        sorted(found), [f"left from another run: {', '.join(sorted(found)[:10])}"] if found else [], status="warn"
-    )
+        document = json.loads(text)
+    except ValueError:
+        yield "gpu-load", ("fail", None, failed or "the load gave no answer")
+        return
+    for check in document["checks"]:
+        yield check["name"], (check["status"], check["value"], check["why"])
 
 
 def checks(args: argparse.Namespace) -> Iterator[tuple[str, Outcome]]:
@@ -181,25 +98,18 @@ def checks(args: argparse.Namespace) -> Iterator[tuple[str, Outcome]]:
         yield "kernel-log", kernel_check()
     yield from fabric_checks(args)
     yield from limit_checks(args)
-    for text in args.disk:
-        folder, _, least = text.rpartition("=")
-        yield f"disk {folder}", disk_check(Path(folder), float(least))
-    for text in args.file:
-        hashed = re.fullmatch(r"(.*)=([0-9a-f]{64})", text, re.DOTALL)
-        path, wanted = (hashed[1], hashed[2]) if hashed else (text, None)
-        yield f"file {path}", file_check(Path(path), wanted)
-    for text in args.checkpoint:
-        yield f"checkpoint {text}", checkpoint_check(Path(text))
-    for port in args.port:
-        yield f"port {port}", port_check(port)
+    yield from host_checks(args)
+    yield "clock", clock_check()
+    yield from network_checks(args)
     for address in args.reach:
         yield f"reach {address}", reach_check(address)
-    for text in args.pin:
-        name, _, wanted = text.partition("=")
-        yield f"version {name}", pin_check(name, wanted)
+    yield from stack_checks(args)
+    yield from file_checks(args)
     if args.variable:
         yield "environment", judged({name: os.environ.get(name) for name in args.variable}, [])
     yield "leftovers", leftovers_check(args.shm)
+    if args.load:
+        yield from load_checks(args)
 
 
 def parsed(words: list[str] | None = None) -> argparse.Namespace:
@@ -222,8 +132,20 @@ def parsed(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--hugepages", type=int, default=0, help="least free hugepages of 2 MiB")
     parser.add_argument("--shm", type=Path, default=Path("/dev/shm"), help="folder of the shared memory")
     parser.add_argument("--sys", type=Path, default=Path("/sys"), help="folder of the devices")
+    parser.add_argument("--proc", type=Path, default=Path("/proc"), help="folder of the kernel's own files")
+    parser.add_argument("--cpus", type=int, default=1, help="least CPUs that may be used")
+    parser.add_argument("--memory-gib", type=float, default=0.0, help="least memory that is free")
+    parser.add_argument("--free-ports", type=int, default=16, help="least free ports of each range")
+    parser.add_argument("--load", action="store_true", help="work the GPUs for some seconds")
+    parser.add_argument("--load-seconds", type=float, default=300.0, help="longest time of that")
+    parser.add_argument(
+        "--load-option", action="append", default=[], help="option of preflight_load.py; may be repeated"
+    )
+    parser.add_argument("--node-bus-gb", type=float, default=0.0, help="least all-reduce bandwidth of a node, GB/s")
     for name, what in {
-        "disk": "FOLDER=GB free", "file": "PATH or PATH=SHA256", "checkpoint": "torch_dist FOLDER",
+        "disk": "FOLDER=GB free", "file": "PATH or PATH=SHA256", "rows": "PATH=ROWS_SHA256",
+        "checkpoint": "torch_dist FOLDER or FOLDER=CONFIG_SHA256", "tokenizer": "FOLDER or FOLDER=SHA256",
+        "commit": "CHECKOUT=COMMIT", "port-range": "FIRST-LAST",
         "reach": "HOST:PORT", "pin": "DISTRIBUTION=VERSION", "variable": "environment variable to compare",
     }.items():  # fmt: skip
         parser.add_argument(f"--{name}", action="append", default=[], help=f"{what}; may be repeated")

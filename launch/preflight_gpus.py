@@ -11,7 +11,8 @@ from preflight_asking import Outcome, judged, output_of
 CARD = {
     "name": "name", "memory_mib": "memory.total", "used_mib": "memory.used", "driver": "driver_version",
     "vbios": "vbios_version", "persistence": "persistence_mode", "mig": "mig.mode.current", "mode": "compute_mode",
-    "ecc": "ecc.mode.current", "uncorrected": "ecc.errors.uncorrected.volatile.total", "power_w": "power.limit",
+    "ecc": "ecc.mode.current", "uncorrected": "ecc.errors.uncorrected.volatile.total",
+    "uncorrected_ever": "ecc.errors.uncorrected.aggregate.total", "power_w": "power.limit",
     "most_power_w": "power.max_limit", "pcie_width": "pcie.link.width.current", "pcie_gen": "pcie.link.gen.current",
     "most_pcie_gen": "pcie.link.gen.max", "reasons": "clocks_throttle_reasons.active",
 }  # fmt: skip
@@ -76,6 +77,11 @@ def gpu_checks(args: argparse.Namespace) -> Iterator[tuple[str, Outcome]]:
         cards, lambda c: f"{c['uncorrected']} uncorrected errors" if number(c["uncorrected"]) else None
     )
     yield "gpu-memory-errors", judged(sum(number(c["uncorrected"]) or 0 for c in cards), [*errors, *_remapped()])
+    ever = cards_wrong(
+        cards,
+        lambda c: f"{c['uncorrected_ever']} uncorrected errors in its life" if number(c["uncorrected_ever"]) else None,
+    )
+    yield "gpu-memory-history", judged([c["uncorrected_ever"] for c in cards], ever, status="warn")
     yield (
         "gpu-throttling",
         judged(

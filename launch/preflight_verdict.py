@@ -10,14 +10,20 @@ differ in what must be equal. The standard library only, Python 3.10 or newer, o
 import argparse
 import collections
 import json
+import statistics
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
-# Checks whose values must be equal on all nodes; `version `, `file ` and `checkpoint ` by the words they start with.
-EQUAL = ("driver", "vbios", "gpu-count", "gpu-model", "nvlink-count", "fabric-devices", "fabric-rates", "environment")
-EQUAL_BEGIN = ("version ", "file ", "checkpoint ")
+# Checks whose values must be equal on all nodes, by name or by the word that the name starts with.
+EQUAL = (
+    "driver", "vbios", "gpu-count", "gpu-model", "nvlink-count", "fabric-devices", "fabric-rates", "efa-driver",
+    "nccl-plugin", "environment", "transparent-hugepages", "cpu-cores", "network", "image-contents",
+)  # fmt: skip
+EQUAL_BEGIN = ("version ", "commit ", "file ", "rows ", "checkpoint ", "tokenizer ")
+# A GPU so far below the median of all nodes' GPUs is not what they are.
+LEAST_OF_MEDIAN = 0.9
 
 
 def reports(folder: Path) -> list[dict[str, Any]]:
@@ -53,7 +59,7 @@ def problems(found: list[dict[str, Any]], nodes: int) -> list[dict[str, str]]:
         hosts = ", ".join(node["host"] for node in found) or "none"
         why = f"{len(found)} of {nodes} nodes reported: {hosts}"
         wrong.append({"host": "", "check": "nodes", "status": "fail", "why": why})
-    return wrong + different(found)
+    return wrong + different(found) + slower(found)
 
 
 def different(found: list[dict[str, Any]]) -> list[dict[str, str]]:
@@ -71,6 +77,28 @@ def different(found: list[dict[str, Any]]) -> list[dict[str, str]]:
                 why = f"{value[:200]}, where other nodes have {most[:200]}"
                 wrong.append({"host": host, "check": name, "status": "fail", "why": why})
     return wrong
+
+
+def slower(found: list[dict[str, Any]]) -> list[dict[str, str]]:
+    """The nodes with a GPU that multiplies matrices slower than the GPUs of all nodes do."""
+    rates = {
+        node["host"]: c["value"] for node in found for c in node["checks"] if c["name"] == "gpu-matmul" and c["value"]
+    }
+    every = [rate for of_node in rates.values() for rate in of_node]
+    if len(rates) < 2:
+        return []
+    middle = statistics.median(every)
+    return [
+        {
+            "host": host,
+            "check": "gpu-matmul",
+            "status": "fail",
+            "why": f"GPU {index}: {rate:.0f} TFLOP/s, all nodes' median is {middle:.0f}",
+        }
+        for host, of_node in rates.items()
+        for index, rate in enumerate(of_node)
+        if rate < LEAST_OF_MEDIAN * middle
+    ]
 
 
 def cause(wrong: list[dict[str, str]]) -> str:

@@ -1,6 +1,5 @@
 """`preflight`."""
 
-import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +10,9 @@ from rich.text import Text
 from openrecipes.cli import output
 from openrecipes.cli.names import recipe_named
 from openrecipes.problems import Place, Problem, UsageError, errors_in
-from openrecipes.targets.preflight import nodes_wanted, preflight_here, preflight_words, verdict
+from openrecipes.targets.preflight import nodes_wanted, preflight_here, verdict
+from openrecipes.targets.preflight_nodes import reports_of_nodes
+from openrecipes.targets.preflight_words import preflight_words
 from openrecipes.targets.profile import THIS_MACHINE
 from openrecipes.targets.read_profile import read_profile
 
@@ -23,30 +24,39 @@ def preflight(
     *,
     cluster: Annotated[Path | None, typer.Option(help="Cluster profile; without one, this machine.")] = None,
     recipe: Annotated[str | None, typer.Option(help="Recipe that is to run: a file, or its short name.")] = None,
+    wait: Annotated[int, typer.Option(min=1, help="Longest wait for nodes of Slurm. Unit: seconds.")] = 300,
     json: Annotated[bool, typer.Option("--json", help="Print every node's report as JSON.")] = False,
 ) -> None:
     """Check what must hold on every node before GPUs are spent: GPUs, links, fabric, limits, files, versions.
+
+    Reaches this machine, every host of ssh, and nodes that Slurm gives for some minutes. A launch does the same on
+    its own nodes, measures the network between them as well, and does not train where a check fails.
 
     Example: openrecipes preflight --recipe qwen3.5-moe-mini/cpu/smoke-dp2
     """
     profile = read_profile(cluster) if cluster else THIS_MACHINE
     wanted = recipe_named(recipe).recipe if recipe else None
     words = preflight_words(profile, wanted)
-    if profile.target != "local":
-        raise UsageError(_inside_the_job(profile.title, words))
-    found = verdict([preflight_here(words, profile.python)], wanted=nodes_wanted(wanted))
+    if profile.target == "kubernetes":
+        raise UsageError(_inside_the_job(profile.title))
+    if profile.target == "local":
+        reports, count = [preflight_here(words, profile.python)], nodes_wanted(wanted)
+    else:
+        reports = reports_of_nodes(profile, words, wanted, wait_s=wait)
+        count = nodes_wanted(wanted) if wanted else len(reports)
+    found = verdict(reports, wanted=count)
     output.result(found.document(), as_json=json, text=_table(found.nodes))
     output.problems(found.problems)
     if errors_in(found.problems):
         raise typer.Exit(1)
 
 
-def _inside_the_job(title: str, words: tuple[str, ...]) -> Problem:
+def _inside_the_job(title: str) -> Problem:
     return Problem(
         place=Place(key="--cluster"),
         rule="preflight-inside",
-        what=f"the nodes of {title} are reached only inside a job; a launch checks each of them before it trains",
-        mend=f"launch, or run on each node: python3 launch/preflight.py {shlex.join(words)}",
+        what=f"the nodes of {title} are reached only inside a job: every pod looks at its node before it trains",
+        mend="launch: a failed check ends the run before it trains, and is named in its record and in preflight.json",
     )
 
 

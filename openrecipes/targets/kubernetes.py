@@ -15,7 +15,8 @@ from openrecipes.targets.kubernetes_refusals import kubernetes_refusals
 from openrecipes.targets.kubernetes_site import KubernetesSite
 from openrecipes.targets.local import GRACE_S
 from openrecipes.targets.node_script import LOG_SETTINGS, RAY_SETTINGS, argument_words, hang_values, variables
-from openrecipes.targets.preflight import preflight_files, preflight_words
+from openrecipes.targets.preflight import preflight_files
+from openrecipes.targets.preflight_words import between_words, preflight_words
 from openrecipes.targets.probes import node_value
 from openrecipes.targets.running_settings import Ray
 from openrecipes.targets.target import Launch, Rendered, RenderedFile
@@ -180,6 +181,7 @@ def _entry_script(launch: Launch) -> str:
         gpus=recipe.gpu.count,
         join_seconds=launch.profile.join_seconds,
         preflight_mode=launch.profile.preflight_mode,
+        between_words=between_words(launch.profile, recipe),
         python=launch.profile.python,
         entry=launch.command.entry,
     )

@@ -9,7 +9,8 @@ from openrecipes.problems import Place, Problem
 from openrecipes.render.argument import Argument
 from openrecipes.runs.json_files import json_text
 from openrecipes.stack import capture
-from openrecipes.targets.preflight import preflight_files, preflight_words
+from openrecipes.targets.preflight import preflight_files
+from openrecipes.targets.preflight_words import between_words, preflight_words
 from openrecipes.targets.probes import node_value
 from openrecipes.targets.running_settings import Hang
 from openrecipes.targets.target import Launch, RenderedFile
@@ -119,6 +120,7 @@ def _common_values(launch: Launch, grace_s: int) -> dict[str, Any]:
         "node_folder": launch.profile.ray.folder,
         "secrets": tuple({"name": n, **s.model_dump()} for n, s in sorted(launch.profile.secrets.items())),
         "preflight_words": words if has_preflight(launch) else None,
+        "between_words": between_words(launch.profile, launch.recipe),
         "preflight_blocks": launch.profile.preflight_mode == "block",
         "literal_environment": tuple({**settings, **_checkouts(launch), **literals}.items()),
         "node_values": tuple(node_value(value) for value in launch.shell_values),

@@ -1,31 +1,37 @@
-"""What a node must hold before a recipe spends GPUs on it: the words that the preflight is asked with, its answer."""
+"""What nodes must hold before a recipe spends GPUs on them: the programs, this machine's answer, the verdict."""
 
 import json
 import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from openrecipes.catalog.gpus import find_gpu
 from openrecipes.layouts.degrees import nodes
 from openrecipes.problems import OutsideError, Place, Problem
 from openrecipes.recipe.model import Recipe
 from openrecipes.shipped import shipped
-from openrecipes.targets.profile import Profile
 from openrecipes.targets.target import RenderedFile
 from openrecipes.targets.templates import program
 
 PROGRAM: Final = "preflight.py"
 VERDICT: Final = "preflight_verdict.py"
-_FILES: Final = (PROGRAM, "preflight_gpus.py", "preflight_asking.py", VERDICT)
+_FILES: Final = (
+    PROGRAM,
+    "preflight_asking.py",
+    "preflight_files.py",
+    "preflight_gpus.py",
+    "preflight_host.py",
+    "preflight_load.py",
+    "preflight_stack.py",
+    VERDICT,
+    "preflight_between.py",
+)
 # Longest time that one node's checks may take; hashing the rows of a published recipe takes below a second.
 _LIMIT_S: Final = 600
-# The stack's words, and the distributions whose version they start with.
-_PINS: Final = {"pytorch": "torch", "transformer_engine": "transformer-engine", "deepep": "deep-ep"}
 
 _MENDS: Final = {
     "gpu": "leave the node out (--exclude, cordon) until it is repaired or freed",
@@ -36,6 +42,20 @@ _MENDS: Final = {
     "efa": "mend the image's EFA libraries or the node's driver: NCCL would fall back to TCP without a word",
     "memlock": "raise the memlock limit of the daemon that starts the job, or add IPC_LOCK",
     "version": "use the recipe's image, or state the difference in the recipe's stack",
+    "commit": "check out the recipe's commit there, or state the difference in the recipe's stack",
+    "image": "start all nodes from one image, by its digest",
+    "nccl": "put the aws-ofi-nccl plugin's folder on LD_LIBRARY_PATH, or use an image that has it",
+    "tokenizer": "put the recipe's tokenizer.json there, or take the warning: rows are tokenized already",
+    "rows": "copy the recipe's rows there, or name the right file in the profile's paths",
+    "disk": "free space there, or name another folder in the profile",
+    "ports": "end what listens there if it is yours",
+    "cpu": "ask for more CPUs of the node in the profile, or let Ray count fewer",
+    "memory": "leave the node out until its memory is free",
+    "clock": "start chrony or ntpd on the node, or leave it out",
+    "network": "give all nodes the same interface and MTU",
+    "reach": "open every port between the nodes to themselves (security group, firewall)",
+    "all": "leave the slow node out; look for `Using network` in NCCL_DEBUG=INFO of both",
+    "alltoall": "leave the slow group's nodes out one by one",
     "checkpoint": "prepare it with `openrecipes checkpoint prepare`, or name the right folder in the profile's paths",
     "file": "copy the recipe's rows there, or name the right file in the profile's paths",
     "port": "end what listens there if it is yours, or take another port",
@@ -59,52 +79,6 @@ class Verdict:
 def preflight_files() -> tuple[RenderedFile, ...]:
     """The programs that a launch carries to its nodes."""
     return tuple(RenderedFile(path=name, text=program(name)) for name in _FILES)
-
-
-def preflight_words(profile: Profile, recipe: Recipe | None = None, *, sft_data: str | None = None) -> tuple[str, ...]:
-    """The options that a node's preflight is asked with; without a recipe, what the profile alone says."""
-    words = list(_fabric_words(profile))
-    if recipe is not None:
-        words += _gpu_words(recipe)
-        if recipe.trainer == "smoke":
-            words += ["--nofile", "1024", "--shm-gib", "0"]
-        else:
-            words += _slime_words(profile, recipe, sft_data)
-    elif profile.target == "local":
-        words += ["--shm-gib", "0", "--nofile", "1024"]
-    return tuple(words)
-
-
-def _fabric_words(profile: Profile) -> Iterator[str]:
-    if profile.fabric is not None:
-        yield from ("--fabric", profile.fabric.kind, "--devices", str(profile.fabric.devices_per_node))
-    if profile.kubernetes is not None and profile.kubernetes.hugepages_2mi is not None:
-        yield from ("--hugepages", "1")
-
-
-def _gpu_words(recipe: Recipe) -> Iterator[str]:
-    card = find_gpu(recipe.gpu.type)
-    if card is None or card.kind == "cpu":
-        yield from ("--gpus", "0")
-        return
-    yield from ("--gpus", str(recipe.gpu.per_node), "--gpu", recipe.gpu.type)
-    if card.memory_mib is not None:
-        yield from ("--memory-mib", str(card.memory_mib.value))
-    links = re.search(r"NVLink.*?(\d+) links", card.interconnect.value) if card.interconnect else None
-    if links and recipe.gpu.per_node > 1:
-        yield from ("--nvlinks", links[1])
-
-
-def _slime_words(profile: Profile, recipe: Recipe, sft_data: str | None) -> Iterator[str]:
-    for key, distribution in _PINS.items():
-        version = re.match(r"\d+(?:\.\d+)+", getattr(recipe.stack, key) or "")
-        if version:
-            yield from ("--pin", f"{distribution}={version[0]}")
-    rows, wanted = sft_data or profile.paths.sft_data, recipe.workload.dataset.build.parquet_sha256
-    if rows:
-        yield from ("--file", f"{rows}={wanted}" if wanted else rows)
-    if profile.paths.torch_dist:
-        yield from ("--checkpoint", profile.paths.torch_dist)
 
 
 def preflight_here(words: Sequence[str], python: str = "python3") -> dict[str, Any]:

@@ -74,6 +74,11 @@ class Profile(Block):
         description="Whether what the preflight finds ends a run before it trains, or is only told; null blocks on a "
         "cluster, and is off on one machine.",
     )
+    preflight_load: bool | None = Field(
+        default=None,
+        description="Whether the preflight also works the GPUs and the network between nodes, for a minute or two; "
+        "null does on a cluster.",
+    )
     ray: Ray = Field(default=Ray(), description="Ray's ports, folder and sizes.")
     hang: Hang = Field(default=Hang(), description="When a run that takes no step any more is ended.")
     time_limit_seconds: Count | None = Field(

@@ -1,131 +1,17 @@
 """Each check passes on a healthy node, and each has a node that it fails on: its negative control."""
 
 import hashlib
-import importlib.util
 import json
-import os
 import resource
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import pytest
+from preflight_node import HEALTHY, PROGRAM, Node
 
-from openrecipes.shipped import shipped
-
-PROGRAM = shipped("launch", "preflight.py")
-HEALTHY = {
-    "name": "NVIDIA H200",
-    "memory_mib": "143771",
-    "used_mib": "4",
-    "driver": "580.159.04",
-    "vbios": "96.00.CE.00.01",
-    "persistence": "Enabled",
-    "mig": "Disabled",
-    "mode": "Default",
-    "ecc": "Enabled",
-    "uncorrected": "0",
-    "power_w": "700.00",
-    "most_power_w": "700.00",
-    "pcie_width": "16",
-    "pcie_gen": "5",
-    "most_pcie_gen": "5",
-    "reasons": "0x0000000000000001",
-}
-SMI = """#!/bin/sh
-case "$1 $2" in
---query-gpu=name*) f=cards ;;
---query-gpu=fabric*) f=fabric ;;
---query-gpu=gpu_rec*) f=recovery ;;
---query-remapped*) f=remapped ;;
---query-compute*) f=apps ;;
-"nvlink -s") f=links ;;
-"nvlink -e") f=errors ;;
-"topo -m") f=topology ;;
-*) echo "unknown $*" >&2; exit 2 ;;
-esac
-if [ -f "$0.$f.fails" ]; then cat "$0.$f.fails" >&2; exit 6; fi
-cat "$0.$f"
-"""
-
-
-@pytest.fixture(scope="module")
-def program() -> Iterator[ModuleType]:
-    sys.path.insert(0, str(PROGRAM.parent))
-    spec = importlib.util.spec_from_file_location("preflight", PROGRAM)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    yield module
-    sys.path.remove(str(PROGRAM.parent))
-
-
-class Node:
-    """A node made of files: fake programs on PATH, a folder for devices."""
-
-    def __init__(self, folder: Path, program: ModuleType) -> None:
-        self.bin, self.sys, self.shm, self.program = folder / "bin", folder / "sys", folder / "shm", program
-        for path in (self.bin, self.sys / "class" / "infiniband", self.shm):
-            path.mkdir(parents=True)
-        self.put("nvidia-smi", SMI)
-        self.cards()
-        self.answer("fabric", "Completed, Success\n" * 2)
-        self.answer("recovery", "None\nNone\n")
-        self.answer("remapped", "0, No, No\n" * 2)
-        self.answer("apps", "")
-        links = "".join(f"\t Link {i}: 26.562 GB/s\n" for i in range(18))
-        self.answer("links", f"GPU 0: NVIDIA H200 (UUID: x)\n{links}GPU 1: NVIDIA H200 (UUID: y)\n{links}")
-        self.answer("errors", "GPU 0: NVIDIA H200\n\t Link 0: Replay Errors: 0\n\t Link 0: CRC Errors: 0\n")
-        self.answer("topology", "\tGPU0\tGPU1\nGPU0\t X \tNV18\nGPU1\tNV18\t X \n")
-        self.put("journalctl", "#!/bin/sh\necho 'kernel: hello'\n")
-        self.devices(16)
-        self.domains(16)
-
-    def put(self, name: str, text: str) -> None:
-        (self.bin / name).write_text(text, encoding="utf-8")
-        (self.bin / name).chmod(0o755)
-
-    def answer(self, what: str, text: str) -> None:
-        (self.bin / f"nvidia-smi.{what}").write_text(text, encoding="utf-8")
-
-    def cards(self, **second: str) -> None:
-        """Two cards, the second with other cells."""
-        rows = (HEALTHY, HEALTHY | second)
-        self.answer("cards", "".join(", ".join(row.values()) + "\n" for row in rows))
-
-    def devices(self, count: int, driver: str = "efa", rate: str = "200 Gb/sec (4X HDR)") -> None:
-        (self.sys / driver).mkdir(exist_ok=True)
-        for i in range(count):
-            device = self.sys / "class" / "infiniband" / f"rdmap{i}s0"
-            (device / "ports" / "1").mkdir(parents=True)
-            (device / "ports" / "1" / "rate").write_text(rate, encoding="utf-8")
-            (device / "device").mkdir()
-            (device / "device" / "driver").symlink_to(self.sys / driver)
-
-    def domains(self, count: int) -> None:
-        lines = "".join(f"provider: efa\n    fabric: efa\n    domain: rdmap{i}s0-rdm\n" for i in range(count))
-        self.put("fi_info", f"#!/bin/sh\ncat <<'END'\n{lines}END\n")
-
-    def report(self, *words: str) -> dict[str, dict[str, Any]]:
-        """The checks by name."""
-        fixed = [*("--gpus", "2", "--gpu", "H200", "--memory-mib", "143771", "--nvlinks", "18")]
-        fixed += ["--fabric", "efa", "--devices", "16", "--attempts", "1", "--shm-gib", "0"]
-        args = self.program.parsed([*fixed, "--sys", str(self.sys), "--shm", str(self.shm), *words])
-        return {check["name"]: check for check in self.program.report(args)["checks"]}
-
-
-@pytest.fixture
-def node(tmp_path: Path, program: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Node:
-    made = Node(tmp_path / "node", program)
-    monkeypatch.setenv("PATH", f"{made.bin}{os.pathsep}{os.environ['PATH']}")
-    endless = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
-    monkeypatch.setattr(resource, "getrlimit", lambda _which: endless)
-    return made
+WARNS = ("gpu-persistence", "gpu-memory-history", "pcie-generation")
 
 
 def test_a_healthy_node_fails_no_check(node: Node) -> None:
@@ -151,6 +37,7 @@ def test_a_healthy_node_fails_no_check(node: Node) -> None:
         ("gpu-modes", {"ecc": "Disabled"}),
         ("gpu-persistence", {"persistence": "Disabled"}),
         ("gpu-memory-errors", {"uncorrected": "3"}),
+        ("gpu-memory-history", {"uncorrected_ever": "3"}),
         ("gpu-power-limit", {"power_w": "500.00"}),
         ("gpu-throttling", {"reasons": "0x0000000000000040"}),
         ("pcie-width", {"pcie_width": "8"}),
@@ -163,13 +50,24 @@ def test_one_card_that_differs_is_named_by_its_check_alone(node: Node, check: st
     wrong = {name: c for name, c in found.items() if c["status"] in ("fail", "warn") and name in node_checks()}
     assert set(wrong) == {check}
     assert "GPU 1" in wrong[check]["why"] or check == "driver"
-    assert wrong[check]["status"] == ("warn" if check in ("gpu-persistence", "pcie-generation") else "fail")
+    assert wrong[check]["status"] == ("warn" if check in WARNS else "fail")
 
 
 def node_checks() -> set[str]:
     """The checks that the fake programs decide; limits and leftovers are this machine's own."""
     gpu = {"driver", "pcie-width", "pcie-generation", "kernel-log", "fabric-devices", "fabric-rates", "efa-provider"}
-    names = ("count", "model", "memory", "idle", "modes", "persistence", "memory-errors", "throttling", "power-limit")
+    names = (
+        "count",
+        "model",
+        "memory",
+        "idle",
+        "modes",
+        "persistence",
+        "memory-errors",
+        "memory-history",
+        "throttling",
+    )
+    names = (*names, "power-limit")
     links = {f"nvlink-{name}" for name in ("links", "errors", "fabric", "count")}
     return gpu | {f"gpu-{name}" for name in (*names, "recovery")} | links
 
@@ -317,14 +215,6 @@ def test_ports_and_routes(node: Node) -> None:
     assert after["reach nonsense"]["status"] == "fail"
 
 
-def test_installed_versions_are_the_recipes(node: Node) -> None:
-    import pydantic
-
-    found = node.report("--pin", f"pydantic={pydantic.VERSION}", "--pin", "typer=0.0.1", "--pin", "absent=1")
-    states = [found[f"version {name}"]["status"] for name in ("pydantic", "typer", "absent")]
-    assert states == ["ok", "fail", "fail"]
-
-
 def test_the_program_alone_writes_one_document_and_its_status_can_block(node: Node, tmp_path: Path) -> None:
     def run(*words: str) -> int:
         command = [sys.executable, str(PROGRAM), "--gpus", "2", "--nofile", "1", "--shm-gib", "0", *words]
@@ -340,10 +230,11 @@ def test_the_program_alone_writes_one_document_and_its_status_can_block(node: No
     assert list(tmp_path.glob(".*.part")) == []
 
 
-def test_every_check_has_a_negative_control_here(node: Node) -> None:
-    """A check that is added without a node that fails it is found by its name's absence from this file."""
-    text = Path(__file__).read_text(encoding="utf-8")
-    known_without = {"vbios", "numa-balancing", "cpu-governor"}  # compared over nodes; the host's own settings
-    names: Callable[[str], bool] = lambda name: f'"{name}"' in text  # noqa: E731
-    missing = [name for name in node.report() if not names(name) and name not in known_without]
+def test_every_check_has_a_negative_control(node: Node) -> None:
+    """A check that is added without a node that fails it is found by its name's absence from these files."""
+    text = "".join(path.read_text(encoding="utf-8") for path in Path(__file__).parent.glob("test_preflight*.py"))
+    # The host's own settings, which no test can change.
+    known_without = {"numa-balancing", "cpu-governor"}
+    named = [name for name in node.report() if not name.startswith("version ")]
+    missing = [name for name in named if f'"{name}"' not in text and name not in known_without]
     assert missing == []

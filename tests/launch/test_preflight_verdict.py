@@ -43,9 +43,14 @@ def test_a_warning_is_said_and_does_not_block(tmp_path: Path) -> None:
     assert found["problems"] == [{"host": "n1", "check": "numa-balancing", "status": "warn", "why": "is on"}]
 
 
-@pytest.mark.parametrize(
-    "name", ["driver", "vbios", "nvlink-count", "version torch", "file /data/rows.parquet", "checkpoint /ckpt"]
+EQUAL = (
+    *("driver", "vbios", "gpu-count", "gpu-model", "nvlink-count", "fabric-devices", "fabric-rates", "efa-driver"),
+    *("nccl-plugin", "environment", "transparent-hugepages", "cpu-cores", "network", "image-contents"),
+    *("version torch", "commit /slime", "file /rows", "rows /rows", "checkpoint /ckpt", "tokenizer /hf"),
 )
+
+
+@pytest.mark.parametrize("name", EQUAL)
 def test_the_one_node_that_differs_is_named(tmp_path: Path, name: str) -> None:
     for host in ("n1", "n2", "n3"):
         _node(tmp_path, host, _check(name, "odd" if host == "n2" else "same"))
@@ -75,3 +80,27 @@ def test_it_waits_for_a_late_node(tmp_path: Path) -> None:
     with subprocess.Popen(command, stdout=subprocess.PIPE) as waiting:
         _node(tmp_path, "late", _check("driver", "580"))
         assert waiting.wait(40) == 0
+
+
+def test_a_gpu_that_is_slower_than_all_nodes_gpus_is_named(tmp_path: Path) -> None:
+    for host in ("n1", "n2", "n3"):
+        _node(tmp_path, host, _check("gpu-matmul", [790.0, 640.0 if host == "n2" else 785.0]))
+    status, found = _verdict(tmp_path, 3)
+    assert status == 1
+    assert [(p["host"], p["check"]) for p in found["problems"]] == [("n2", "gpu-matmul")]
+    assert "GPU 1: 640 TFLOP/s" in found["problems"][0]["why"]
+
+
+def test_one_line_says_which_checks_end_the_run_and_where(tmp_path: Path) -> None:
+    for number in range(6):
+        _node(
+            tmp_path, f"n{number}", _check("memlock", 1, "fail", "not unlimited"), _check("clock", 1, "warn", "is not")
+        )
+    _node(tmp_path, "n6", _check("gpu-count", 7, "fail", "7 GPUs are visible"))
+    command = [sys.executable, str(PROGRAM), str(tmp_path), "--nodes", "7", "-o", str(tmp_path / ".out")]
+    said = subprocess.run([*command, "--blocks"], capture_output=True, text=True, check=False).stderr
+    (line,) = [line for line in said.splitlines() if line.startswith("openrecipes: cause: ")]
+    assert line.removeprefix("openrecipes: cause: ") == (
+        "the preflight: memlock on n0, n1, n2 and 3 more (not unlimited), gpu-count on n6 (7 GPUs are visible)"
+    )
+    assert "openrecipes: cause" not in subprocess.run(command, capture_output=True, text=True, check=False).stderr

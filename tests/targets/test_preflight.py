@@ -9,7 +9,8 @@ from openrecipes.problems import OutsideError
 from openrecipes.recipe.read import read_recipe
 from openrecipes.shipped import shipped
 from openrecipes.targets.fabric import Fabric
-from openrecipes.targets.preflight import preflight_files, preflight_here, preflight_words, verdict
+from openrecipes.targets.preflight import preflight_files, preflight_here, verdict
+from openrecipes.targets.preflight_words import between_words, preflight_words
 from openrecipes.targets.profile import THIS_MACHINE, Paths, Profile
 
 PUBLISHED = read_recipe(shipped("recipes", "qwen3.5-397b-a17b", "h200", "attune-tp2-pp4-ep32.yaml")).recipe
@@ -19,9 +20,16 @@ def test_a_published_recipe_asks_for_its_hardware_its_stack_and_its_rows() -> No
     profile = Profile(
         schema_version=1,
         name="p5en",
-        target="local",
+        target="slurm",
         fabric=Fabric(kind="efa", devices_per_node=16),
-        paths=Paths(torch_dist="/ckpt", sft_data="/data/rows.parquet"),
+        paths=Paths(
+            torch_dist="/ckpt",
+            sft_data="/data/rows.parquet",
+            hf_checkpoint="/hf",
+            slime="/slime",
+            megatron="/megatron",
+            runs="/runs",
+        ),
     )
     words = preflight_words(profile, PUBLISHED)
     pairs = {f"{a} {b}" for a, b in itertools.pairwise(words)}
@@ -35,9 +43,28 @@ def test_a_published_recipe_asks_for_its_hardware_its_stack_and_its_rows() -> No
         "--pin torch=2.11.0",
         "--pin transformer-engine=2.10.0",
         "--pin deep-ep=1.2.1",
-        "--checkpoint /ckpt",
+        "--pin nccl=2.28.9",
+        "--pin cuda=12.9",
+        "--pin python=3.12",
+        "--commit /slime=a897e1f",
+        "--commit /megatron=1dcf0daf",
+        "--driver-at-least 525.60.13",
+        "--cpus 10",
+        "--port-range 20000-21000",
+        "--disk /tmp=50",
+        "--disk /runs=10",
+        "--tokenizer /hf=5f9e4d4901a92b997e463c1f46055088b6cca5ca61a6522d1b9f64c4bb81cb42",
+        "--node-bus-gb 330",
         f"--file /data/rows.parquet={PUBLISHED.workload.dataset.build.parquet_sha256}",
     } <= pairs
+    assert words[words.index("--checkpoint") + 1].startswith("/ckpt=")
+    assert "--load" in words
+    between = between_words(profile, PUBLISHED)
+    # A rank's 8,192 tokens over TP 2, to 10 experts each, 4,096 wide, in BF16.
+    assert between == ("--load", "--gpus", "8", "--group", "32", "--alltoall-bytes", str(4096 * 10 * 4096 * 2))
+    quiet = profile.model_copy(update={"preflight_load": False})
+    assert "--load" not in preflight_words(quiet, PUBLISHED)
+    assert between_words(quiet, PUBLISHED) == ()
 
 
 def test_the_smoke_recipe_asks_for_no_gpu_and_no_slime() -> None:

@@ -41,6 +41,7 @@ main()
 VERB = (sys.executable, "-c", CALL)
 PYTHON = """#!/bin/bash
 case "$1" in
+  *preflight_between.py) exit 0 ;;
   *ray_cluster.py) echo "Ray has 2 nodes" ;;
   *capture_environment.py) printf '{}\\n' >"$3" ;;
   *) exec "@PYTHON@" "$@" ;;
@@ -96,7 +97,13 @@ class Cluster:
             python=str(self.folder / "python"),
             paths={name: f"{volume_at}/{name}" for name in names},
             kubernetes={"volumes": (volume,)},
-            **{"preflight": "off", "join_seconds": 20, "fabric": Fabric(kind="none", devices_per_node=0), **more},
+            **{
+                "preflight": "off",
+                "preflight_load": False,
+                "join_seconds": 20,
+                "fabric": Fabric(kind="none", devices_per_node=0),
+                **more,
+            },
         )
         path = self.folder / "cluster.yaml"
         path.write_text(profile_text(where), encoding="utf-8")

@@ -37,6 +37,7 @@ class Pod:
             kubernetes={"volumes": (volume,)},
             fabric=Fabric(kind="none", devices_per_node=0),
             join_seconds=1,
+            preflight_load=False,
             preflight=preflight,
             python=sys.executable,
         )
@@ -46,6 +47,7 @@ class Pod:
             moved = text.replace("here=/openrecipes", f"here='{self.here}'")
             (self.here / name).write_text(moved, encoding="utf-8")
         (self.here / "ray_cluster.py").write_text("print('Ray has 16 nodes')\n", encoding="utf-8")
+        (self.here / "preflight_between.py").write_text("", encoding="utf-8")
         capture = "import sys\nopen(sys.argv[sys.argv.index('-o') + 1], 'w').write('{}')\n"
         (self.here / "capture_environment.py").write_text(capture, encoding="utf-8")
         self.run = folder / "runs" / "qwen-abcde-x1y2z"

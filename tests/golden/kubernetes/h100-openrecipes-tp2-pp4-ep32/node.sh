@@ -25,7 +25,7 @@ fi
 export NCCL_NVLS_ENABLE="$value"
 
 # A report, and no verdict: entry.sh reads all nodes' together, and ends the job where one fails.
-python3 "$here/preflight.py" --report-only -o "$POD_RUN_DIR/preflight/$HOSTNAME.json" --fabric efa --devices 32 --hugepages 1 --gpus 8 --gpu H100 --memory-mib 81559 --nvlinks 18 --pin torch=2.11.0 --pin transformer-engine=2.10.0 --file /fsx/data/qwen35-tulu3-fixed8192-v1.parquet=f215bdc6aba60d6d0dff4471eaef805765cb393e40b95762190535376491ab01 --checkpoint /fsx/checkpoints/Qwen3.5-397B-A17B_torch_dist \
+python3 "$here/preflight.py" --report-only -o "$POD_RUN_DIR/preflight/$HOSTNAME.json" --fabric efa --devices 32 --hugepages 1 --port 6379 --port 8265 --port 10001 --port 8080 --pin ray=2.60.0 --gpus 8 --gpu H100 --memory-mib 81559 --nvlinks 18 --driver-at-least 525.60.13 --cpus 10 --memory-gib 64 --port-range 20000-21000 --pin torch=2.11.0 --pin transformer-engine=2.10.0 --pin nccl=2.28.9 --pin cuda=12.9 --pin python=3.12 --commit /root/slime=a897e1f --commit /root/Megatron-LM=1dcf0daf --disk /tmp=50 --disk /fsx/runs=10 --file /fsx/data/qwen35-tulu3-fixed8192-v1.parquet=f215bdc6aba60d6d0dff4471eaef805765cb393e40b95762190535376491ab01 --checkpoint /fsx/checkpoints/Qwen3.5-397B-A17B_torch_dist=6d93c282bf8966cd92e8eefc73656a77e4b14f760d1d6b35bcf71e7da46bf84b --tokenizer /fsx/checkpoints/Qwen3.5-397B-A17B=5f9e4d4901a92b997e463c1f46055088b6cca5ca61a6522d1b9f64c4bb81cb42 --load --node-bus-gb 330 \
   --variable NCCL_NVLS_ENABLE ||
   echo "openrecipes: this node's preflight gave no report" >&2
 python3 "$here/telemetry.py" "$POD_RUN_DIR/telemetry" --parent "$$" &

@@ -84,16 +84,17 @@ arguments=(
   --distributed-timeout-minutes 30
 )
 
-echo "openrecipes: stage preflight"
-if ! run_owned python3 "$here/preflight_verdict.py" "$RUN_DIR/preflight" --nodes 16 --within 600 --blocks \
-  -o "$RUN_DIR/preflight.json"; then
-  exit 1
-fi
 echo "openrecipes: stage joining"
 # slime waits for missing GPUs without limit, so the bound is ours.
 run_owned python3 "$here/ray_cluster.py" wait --address auto --nodes 16 --gpus 128 \
   --within 600 || exit
 
+echo "openrecipes: stage preflight"
+run_owned python3 "$here/preflight_between.py" "$RUN_DIR/preflight" --load --gpus 8 --group 64 --alltoall-bytes 335544320
+if ! run_owned python3 "$here/preflight_verdict.py" "$RUN_DIR/preflight" --nodes 16 --within 600 --blocks \
+  -o "$RUN_DIR/preflight.json"; then
+  exit 1
+fi
 run_owned python3 "$here/capture_environment.py" -o "$RUN_DIR/environment.json" \
   --variable PYTHONUNBUFFERED \
   --variable RAY_DEDUP_LOGS \

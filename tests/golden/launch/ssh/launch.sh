@@ -261,9 +261,14 @@ carried=( \
   node_network.py \
   telemetry.py \
   preflight.py \
-  preflight_gpus.py \
   preflight_asking.py \
-  preflight_verdict.py)
+  preflight_files.py \
+  preflight_gpus.py \
+  preflight_host.py \
+  preflight_load.py \
+  preflight_stack.py \
+  preflight_verdict.py \
+  preflight_between.py)
 if [ -d "$RUN_DIR/data" ]; then carried+=(-C "$RUN_DIR" ./data); fi
 
 # One host from its first connection to its last. TERM closes the pipe that the remote end listens to: it ends what

@@ -310,7 +310,7 @@ mkdir -p -- "$RUN_DIR/telemetry"
 env "${environment[@]}" python3 "$here/telemetry.py" "$RUN_DIR/telemetry" --parent "$$" >/dev/null 2>&1 &
 stage preflight
 # A report, and no verdict: the head reads all nodes' together.
-run_owned env "${environment[@]}" python3 "$here/preflight.py" --report-only -o "$node_dir/preflight.json" --fabric efa --devices 16 --gpus 8 --gpu H200 --memory-mib 143771 --nvlinks 18 --pin torch=2.11.0 --pin transformer-engine=2.10.0 --pin deep-ep=1.2.1 --file /fsx/data/qwen35-tulu3-fixed8192-v1.parquet=f215bdc6aba60d6d0dff4471eaef805765cb393e40b95762190535376491ab01 --checkpoint /fsx/checkpoints/Qwen3.5-397B-A17B_torch_dist ||
+run_owned env "${environment[@]}" python3 "$here/preflight.py" --report-only -o "$node_dir/preflight.json" --fabric efa --devices 16 --gpus 8 --gpu H200 --memory-mib 143771 --nvlinks 18 --driver-at-least 525.60.13 --cpus 10 --memory-gib 64 --port-range 20000-21000 --pin torch=2.11.0 --pin transformer-engine=2.10.0 --pin deep-ep=1.2.1 --pin nccl=2.28.9 --pin cuda=12.9 --pin python=3.12 --commit /root/slime=a897e1f --commit /root/Megatron-LM=1dcf0daf --disk /tmp=50 --file /fsx/data/qwen35-tulu3-fixed8192-v1.parquet=f215bdc6aba60d6d0dff4471eaef805765cb393e40b95762190535376491ab01 --checkpoint /fsx/checkpoints/Qwen3.5-397B-A17B_torch_dist=6d93c282bf8966cd92e8eefc73656a77e4b14f760d1d6b35bcf71e7da46bf84b --tokenizer /fsx/checkpoints/Qwen3.5-397B-A17B=5f9e4d4901a92b997e463c1f46055088b6cca5ca61a6522d1b9f64c4bb81cb42 --load --node-bus-gb 330 ||
   echo "openrecipes: the preflight of $name gave no report" >&2
 # Ray of this run alone: own address, ports and folder. Another Ray on this machine is neither used nor ended.
 node_ip=$(env "${environment[@]}" python3 "$here/node_network.py" address) || exit 2
@@ -386,6 +386,7 @@ run_owned env "${environment[@]}" python3 "$here/ray_cluster.py" nodes --address
   --variable TORCHINDUCTOR_COMPILE_THREADS \
   --variable NCCL_NVLS_ENABLE || exit
 
+run_owned env "${environment[@]}" python3 "$here/preflight_between.py" "$RUN_DIR/preflight" --load --gpus 8 --group 32 --alltoall-bytes 335544320
 if ! run_owned env "${environment[@]}" python3 "$here/preflight_verdict.py" "$RUN_DIR/preflight" --nodes 16 --blocks \
   -o "$RUN_DIR/preflight.json"; then
   exit 1

@@ -1,0 +1,160 @@
+"""What the preflight of a launch is asked: from the recipe, its stack, the profile and the catalogue."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from openrecipes.catalog.gpus import find_gpu
+from openrecipes.catalog.models import model
+from openrecipes.problems import ProblemsError
+from openrecipes.recipe.model import Recipe
+from openrecipes.rows.against_recipe import pinned_tokenizer
+from openrecipes.targets.checkpoint import config_sha256
+from openrecipes.targets.profile import Profile
+
+# The stack's words, and the distributions or libraries whose version they start with.
+_PINS: Final = {
+    "pytorch": "torch",
+    "transformer_engine": "transformer-engine",
+    "deepep": "deep-ep",
+    "nccl": "nccl",
+    "cuda": "cuda",
+    "python": "python",
+}
+# The oldest driver that runs each CUDA, by NVIDIA's table of minor version compatibility.
+_DRIVERS: Final = {"11": "450.80.02", "12": "525.60.13", "13": "580.65.06"}
+# The stack's words that begin with a commit, and the checkout whose history must hold it.
+_COMMITS: Final = {
+    "framework": (r"THUDM/slime ([0-9a-f]{7,40})", "slime"),
+    "megatron_lm": (r"commit ([0-9a-f]{7,40})", "megatron"),
+}
+# slime's actors take their master port from here upward.
+_MASTER_PORTS: Final = "20000-21000"
+# Ray's and the dashboard's of a pod on its node's network, where a second pod of Ray would meet them.
+_POD_PORTS: Final = (6379, 8265, 10001, 8080)
+# Within a node all-connected by NVLink: 2 x H200 reach 330 GB/s at 1 GiB without NVLS, 8 x H100 466 with it.
+_NODE_BUS_GB: Final = 330
+_TMP_GB: Final = 50
+_RUNS_GB: Final = 10
+# A rank's host process, its pinned buffers and its share of the rows. Unit: GiB.
+_MEMORY_GIB_PER_GPU: Final = 8
+_BF16_BYTES: Final = 2
+
+
+def preflight_words(profile: Profile, recipe: Recipe | None = None, *, sft_data: str | None = None) -> tuple[str, ...]:
+    """The options that a node's preflight is asked with; without a recipe, what the profile alone says."""
+    words = list(_fabric_words(profile))
+    if recipe is not None:
+        words += _gpu_words(recipe)
+        if recipe.trainer == "smoke":
+            words += ["--nofile", "1024", "--shm-gib", "0"]
+        else:
+            words += _slime_words(profile, recipe, sft_data)
+        if loads(profile, recipe):
+            words += ["--load", *(("--node-bus-gb", str(_NODE_BUS_GB)) if _nvlinks(recipe) else ())]
+    elif profile.target == "local":
+        words += ["--shm-gib", "0", "--nofile", "1024"]
+    return tuple(words)
+
+
+def between_words(profile: Profile, recipe: Recipe) -> tuple[str, ...]:
+    """The options of what is looked at between nodes: collectives as the recipe's layout makes them."""
+    if not loads(profile, recipe):
+        return ()
+    words = ["--load", "--gpus", str(recipe.gpu.per_node)]
+    if recipe.layout.ep > 1:
+        words += ["--group", str(recipe.layout.ep)]
+    sent = _dispatched_bytes(recipe)
+    return (*words, *(("--alltoall-bytes", str(sent)) if sent else ()))
+
+
+def loads(profile: Profile, recipe: Recipe) -> bool:
+    """Whether the preflight works the GPUs and the network, too."""
+    wanted = profile.target != "local" if profile.preflight_load is None else profile.preflight_load
+    return wanted and recipe.gpu.type != "CPU"
+
+
+def _fabric_words(profile: Profile) -> Iterator[str]:
+    if profile.fabric is not None:
+        yield from ("--fabric", profile.fabric.kind, "--devices", str(profile.fabric.devices_per_node))
+    if profile.kubernetes is not None:
+        if profile.kubernetes.hugepages_2mi is not None:
+            yield from ("--hugepages", "1")
+        if profile.kubernetes.host_network:
+            for port in _POD_PORTS:
+                yield from ("--port", str(port))
+        yield from ("--pin", f"ray={profile.kubernetes.ray_version}")
+
+
+def _gpu_words(recipe: Recipe) -> Iterator[str]:
+    card = find_gpu(recipe.gpu.type)
+    if card is None or card.kind == "cpu":
+        yield from ("--gpus", "0")
+        return
+    yield from ("--gpus", str(min(recipe.gpu.count, recipe.gpu.per_node)), "--gpu", recipe.gpu.type)
+    if card.memory_mib is not None:
+        yield from ("--memory-mib", str(card.memory_mib.value))
+    if links := _nvlinks(recipe):
+        yield from ("--nvlinks", links)
+    driver = _DRIVERS.get((recipe.stack.cuda or "").partition(".")[0])
+    if driver is not None:
+        yield from ("--driver-at-least", driver)
+
+
+def _nvlinks(recipe: Recipe) -> str | None:
+    """Links of a GPU where several of a node are connected; None without NVLink."""
+    card = find_gpu(recipe.gpu.type)
+    found = re.search(r"NVLink.*?(\d+) links", card.interconnect.value) if card and card.interconnect else None
+    return found[1] if found and min(recipe.gpu.count, recipe.gpu.per_node) > 1 else None
+
+
+def _slime_words(profile: Profile, recipe: Recipe, sft_data: str | None) -> Iterator[str]:
+    gpus = min(recipe.gpu.count, recipe.gpu.per_node)
+    yield from ("--cpus", str(gpus + 2), "--memory-gib", str(gpus * _MEMORY_GIB_PER_GPU), "--port-range", _MASTER_PORTS)
+    for key, name in _PINS.items():
+        version = re.match(r"\d+(?:\.\d+)+", getattr(recipe.stack, key) or "")
+        if version:
+            yield from ("--pin", f"{name}={version[0]}")
+    for key, (pattern, checkout) in _COMMITS.items():
+        commit, folder = re.search(pattern, getattr(recipe.stack, key) or ""), getattr(profile.paths, checkout)
+        if commit and folder:
+            yield from ("--commit", f"{folder}={commit[1]}")
+    yield from _path_words(profile, recipe, sft_data)
+
+
+def _path_words(profile: Profile, recipe: Recipe, sft_data: str | None) -> Iterator[str]:
+    paths, dataset = profile.paths, recipe.workload.dataset
+    yield from ("--disk", f"{profile.ray.folder}={_TMP_GB}")
+    # Of ssh a run's files lie in a folder of each host's own until they are brought here.
+    if paths.runs and profile.target in ("slurm", "kubernetes"):
+        yield from ("--disk", f"{paths.runs}={_RUNS_GB}")
+    rows, wanted = sft_data or paths.sft_data, dataset.build.parquet_sha256
+    if rows:
+        yield from ("--file", f"{rows}={wanted}" if wanted else rows)
+        if wanted is None and dataset.rows_sha256:
+            yield from ("--rows", f"{rows}={dataset.rows_sha256}")
+    if paths.torch_dist:
+        made_for = _config_sha256(recipe)
+        yield from ("--checkpoint", f"{paths.torch_dist}={made_for}" if made_for else paths.torch_dist)
+    if paths.hf_checkpoint:
+        tokenizer = pinned_tokenizer(dataset)
+        yield from ("--tokenizer", f"{paths.hf_checkpoint}={tokenizer}" if tokenizer else paths.hf_checkpoint)
+
+
+def _config_sha256(recipe: Recipe) -> str | None:
+    try:
+        return config_sha256(model(recipe.model))
+    except ProblemsError:
+        return None
+
+
+def _dispatched_bytes(recipe: Recipe) -> int | None:
+    """Bytes that a rank sends to the experts of one microbatch: tokens x hidden x top-k, BF16; None without experts."""
+    try:
+        shape = model(recipe.model).shape
+    except ProblemsError:
+        return None
+    if not shape.experts_per_token:
+        return None
+    tokens = recipe.workload.row_tokens // max(1, recipe.layout.cp * recipe.layout.tp)
+    return tokens * shape.hidden_size * shape.experts_per_token * _BF16_BYTES
