@@ -5,13 +5,15 @@ import gc
 import importlib
 import json
 import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 import openrecipes
-from openrecipes.problems import ProblemsError
+from openrecipes.problems import Place, Problem, ProblemsError
 
 # Verb, the module that defines it, one line for --help. A module is imported only when its verb runs,
 # so that `--help` costs no more than typer itself.
@@ -60,6 +62,29 @@ class _LazyVerbs(TyperGroup):
         gc.freeze()
         gc.enable()
         return name, found, rest
+
+    def make_context(self, *args: Any, **kwargs: Any) -> Any:
+        with _told_as_json():
+            return super().make_context(*args, **kwargs)
+
+    def invoke(self, ctx: Any) -> Any:
+        with _told_as_json():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _told_as_json() -> Iterator[None]:
+    """Lets usage errors pass, once they stand on stdout too where the caller asked for JSON."""
+    try:
+        yield
+    except Exception as error:
+        # Versions of typer have the class in different places.
+        if "--json" in sys.argv[1:] and hasattr(error, "format_message") and not hasattr(error, "was_told"):
+            what = " ".join(str(error.format_message()).split())
+            mend = "`--help` after the verb lists what it takes"
+            _print_json([Problem(place=Place(), rule="usage", what=what, mend=mend)])
+            error.was_told = True  # type: ignore[attr-defined]
+        raise
 
 
 def verb(name: str) -> Any:
@@ -123,7 +148,11 @@ def main() -> None:
 
 def _print_problems(error: ProblemsError) -> None:
     if "--json" in sys.argv[1:]:
-        documents = [problem.document() for problem in error.problems]
-        sys.stdout.write(json.dumps({"problems": documents}, indent=2, ensure_ascii=False) + "\n")
+        _print_json(error.problems)
     for problem in error.problems:
         sys.stderr.write(f"{problem}\n")
+
+
+def _print_json(problems: Sequence[Problem]) -> None:
+    document = {"problems": [problem.document() for problem in problems]}
+    sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")

@@ -1,6 +1,10 @@
-"""Plain text in aligned columns."""
+"""Plain text in aligned columns, and prose in lines of a terminal's width."""
 
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+WIDTH: Final = 80
 
 
 def columns(rows: Sequence[tuple[str, ...]], right: tuple[int, ...] = ()) -> tuple[str, ...]:
@@ -14,3 +18,19 @@ def columns(rows: Sequence[tuple[str, ...]], right: tuple[int, ...] = ()) -> tup
         )
         lines.append("  ".join(cells).rstrip())
     return tuple(lines)
+
+
+def beside(rows: Sequence[tuple[str, str]], *, left: int) -> Iterator[str]:
+    """Lines of two columns, the first `left` wide; the second is wrapped, a first cell too long has its own line."""
+    for first, second in rows:
+        wrapped = textwrap.wrap(second, WIDTH - left - 2, break_long_words=False, break_on_hyphens=False) or [""]
+        if len(first) > left:
+            yield first
+            first = ""  # noqa: PLW2901
+        yield f"{first:{left}}  {wrapped[0]}".rstrip()
+        yield from (" " * (left + 2) + more for more in wrapped[1:])
+
+
+def prose(text: str) -> str:
+    """The text in lines of a terminal's width."""
+    return textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)

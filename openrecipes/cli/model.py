@@ -1,5 +1,6 @@
 """`model show M` and `model add CONFIG_JSON`."""
 
+from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 from typing import Annotated
@@ -11,8 +12,9 @@ from openrecipes.catalog.adding import add_model
 from openrecipes.catalog.model_document import ModelDocument, model_document
 from openrecipes.catalog.models import model
 from openrecipes.cli import output
-from openrecipes.cli.columns import columns
+from openrecipes.cli.columns import beside, columns, prose
 
+_ARGUMENT = 29
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 
 
@@ -74,11 +76,14 @@ def _page(document: ModelDocument) -> str:
         (
             document["model"],
             f"{units.thousands(document['params'])} parameters ({document['family']})",
-            f"{units.thousands(document['active_params'])} active parameters a token: the weights of two or more "
-            "dimensions that a token is multiplied with",
-            f"from {document['source']}{revision}, read {document['retrieved']}",
+            prose(
+                f"{units.thousands(document['active_params'])} active parameters a token: the weights of two or more "
+                "dimensions that a token is multiplied with"
+            ),
+            prose(f"from {document['source']}{revision}, read {document['retrieved']}"),
             *(f"not counted: {part}" for part in document["not_counted"]),
             "",
+            "of each layer that has it, and outside the layers once:",
             *_tensors(document),
             "",
             *_arguments(document),
@@ -87,16 +92,16 @@ def _page(document: ModelDocument) -> str:
 
 
 def _tensors(document: ModelDocument) -> tuple[str, ...]:
-    rows = [("weight", "shape", "each", "parameters", "active")]
+    rows = [("weight", "shape", "times", "parameters", "active")]
     for row in document["tensors"]:
-        name = row["name"].removeprefix("model.").removesuffix(".weight")
+        name = row["name"].removeprefix("model.").removeprefix("layers.*.").removesuffix(".weight")
         active = units.thousands(row["active_params"]) if row["active_params"] else "-"
-        shape, each = " x ".join(map(str, row["shape"])), f"x {units.thousands(row['each'])}"
-        rows.append((name, shape, each, units.thousands(row["params"]), active))
+        shape, times = "x".join(map(str, row["shape"])), units.thousands(row["each"])
+        rows.append((name, shape, times, units.thousands(row["params"]), active))
     return columns(rows, right=(2, 3, 4))
 
 
-def _arguments(document: ModelDocument) -> tuple[str, ...]:
-    rows = [("Megatron argument", "value", "from")]
-    rows.extend((row["flag"], row["value"] or "", row["from"]) for row in document["origin"])
-    return columns(rows)
+def _arguments(document: ModelDocument) -> Iterator[str]:
+    rows = [("Megatron argument", "from")]
+    rows.extend((f"{row['flag']} {row['value'] or ''}".rstrip(), row["from"]) for row in document["origin"])
+    return beside(rows, left=_ARGUMENT)

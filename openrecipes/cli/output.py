@@ -33,7 +33,18 @@ def result(document: Any, *, as_json: bool, text: "str | RenderableType | None" 
     elif isinstance(text, str):
         sys.stdout.write(text if text.endswith("\n") or not text else text + "\n")
     elif text is not None:
-        console().print(text)
+        _print(console(), text)
+
+
+def _print(to: "Console", text: "RenderableType") -> None:
+    """A table as it is on a terminal; elsewhere without the blanks that fill its lines."""
+    if to.is_terminal:
+        to.print(text)
+        return
+    with to.capture() as captured:
+        to.print(text)
+    for written in captured.get().splitlines():
+        line(written.rstrip())
 
 
 def line(text: str) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from openrecipes.cli.columns import beside, prose
 from openrecipes.layouts.degrees import Degrees
 from openrecipes.plan.layout_plan import OVERHEAD, LayoutPlan, RecipePlan
 from openrecipes.plan.placement import Placement
@@ -10,6 +11,7 @@ from openrecipes.plan.search import Search
 from openrecipes.plan.stage_memory import StageMemory, Term
 
 _SHOWN_FROM_GIB = 0.01
+_TERM = 42
 
 
 def recipe_page(plan: RecipePlan, *, imbalance: float) -> str:
@@ -23,13 +25,13 @@ def recipe_page(plan: RecipePlan, *, imbalance: float) -> str:
     lines = [title, "", *_stages(layout.stages), ""]
     lines += [f"stage {worst.stage} at its peak ({worst.instant}), GiB:", *_terms(plan.terms[worst.stage]), ""]
     if plan.megatron_estimate_gib is not None:
-        lines.append(
+        lines += prose(
             f"Megatron-LM's own estimate of the first stage, which knows no recomputation and one copy of the logits: "
             f"{plan.megatron_estimate_gib:.1f} GiB"
-        )
+        ).splitlines()
     if layout.placement.ep > 1:
         lines.append(f"expert imbalance {imbalance:g}: tokens of the most loaded rank over the mean")
-    lines += [f"overhead: {OVERHEAD}.", "", _verdict(layout, worst)]
+    lines += [prose(f"overhead: {OVERHEAD}."), "", _verdict(layout, worst)]
     return "\n".join(lines)
 
 
@@ -37,9 +39,11 @@ def search_page(found: Search, limit: int) -> str:
     """The first layouts of the ranking, and what ruled out the others."""
     fitting = sum(1 for layout in found.ranked if layout.plan.fits)
     lines = [
-        f"{found.model} on {found.gpus} x {found.gpu}, rows of {found.batch.row_tokens:,} tokens, "
-        f"{found.batch.global_batch} a step: {len(found.ranked):,} legal layouts, {fitting:,} fit",
-        f"ranked: {RANKING}.",
+        prose(
+            f"{found.model} on {found.gpus} x {found.gpu}, rows of {found.batch.row_tokens:,} tokens, "
+            f"{found.batch.global_batch} a step: {len(found.ranked):,} legal layouts, {fitting:,} fit"
+        ),
+        prose(f"ranked: {RANKING}. Peaks are what torch allocates, with recomputation and without."),
         "",
         *_ranking(found, limit),
     ]
@@ -48,28 +52,26 @@ def search_page(found: Search, limit: int) -> str:
     if found.reasons:
         lines += ["", "excluded, each reason with an example:", *_excluded(found)]
         lines.append("  (a degree that no value of the others can mend counts once)")
-    lines += ["", f"overhead {found.overhead_gib:g} GiB: {OVERHEAD}."]
+    lines += ["", prose(f"overhead {found.overhead_gib:g} GiB: {OVERHEAD}.")]
     return "\n".join(lines)
 
 
 def _stages(stages: tuple[StageMemory, ...]) -> Iterator[str]:
-    yield "stage  layers      parameters   weights  gradients  optimizer  activations   peak GiB   at"
+    yield "GiB    layers     parameters  weights   grads  optim.  activ.    peak  at"
     for stage in stages:
         yield (
-            f"{stage.stage:5d}  {stage.layers:6d}  {stage.parameters.total:14,d}  {stage.weights:8.2f}  "
-            f"{stage.gradients:9.2f}  {stage.optimizer:9.2f}  {stage.activations:11.2f}  {stage.peak:9.2f}   "
+            f"stage {stage.stage:<3d} {stage.layers:3d}  {stage.parameters.total:13,d}  {stage.weights:7.2f}  "
+            f"{stage.gradients:6.2f}  {stage.optimizer:6.2f}  {stage.activations:6.2f}  {stage.peak:6.2f}  "
             f"{stage.instant}"
         )
 
 
 def _terms(terms: tuple[Term, ...]) -> Iterator[str]:
-    width = max(len(term.name) for term in terms)
-    for term in terms:
-        if term.gib >= _SHOWN_FROM_GIB:
-            yield f"  {term.gib:7.2f}  {term.name:{width}}  {term.formula}"
+    rows = [(f"  {term.gib:7.2f}  {term.name}", term.formula) for term in terms if term.gib >= _SHOWN_FROM_GIB]
     small = sum(term.gib for term in terms if term.gib < _SHOWN_FROM_GIB)
     if small:
-        yield f"  {small:7.2f}  {'all others':{width}}"
+        rows.append((f"  {small:7.2f}  all others", ""))
+    yield from beside(rows, left=_TERM)
 
 
 def _verdict(layout: LayoutPlan, worst: StageMemory) -> str:
@@ -84,12 +86,12 @@ def _verdict(layout: LayoutPlan, worst: StageMemory) -> str:
 def _ranking(found: Search, limit: int) -> Iterator[str]:
     rows = found.ranked[:limit]
     width = max((len(_label(row.plan.placement)) for row in rows), default=0)
-    yield f"rank  {'layout':{width}}  recompute  fits   peak GiB  without recompute   cost"
+    yield f" no  {'layout':{width}}  recompute  fits  peak GiB  without   cost"
     for number, row in enumerate(rows, start=1):
         placement, worst = row.plan.placement, row.plan.worst
         yield (
-            f"{number:4d}  {_label(placement):{width}}  {placement.recompute.granularity:9}  "
-            f"{'yes' if row.plan.fits else 'no ':4}  {worst.peak if worst else 0:9.1f}  {row.peaks['none']:17.1f}  "
+            f"{number:3d}  {_label(placement):{width}}  {placement.recompute.granularity:9}  "
+            f"{'yes' if row.plan.fits else 'no ':4}  {worst.peak if worst else 0:8.1f}  {row.peaks['none']:7.1f}  "
             f"{row.cost.total:5.2f}"
         )
 
@@ -101,7 +103,7 @@ def _excluded(found: Search) -> Iterator[str]:
             words, _, relation = reason.rpartition(" [")
             examples.setdefault(relation.rstrip("]"), words)
     for relation, count in found.reasons.items():
-        yield f"  {count:4d}  {relation}: {examples[relation]}"
+        yield from beside([(f"  {count:4d}", f"{relation}: {examples[relation]}")], left=6)
 
 
 def _label(placement: Placement) -> str:

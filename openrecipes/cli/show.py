@@ -34,7 +34,7 @@ def show(
 def _page(recipe: Recipe) -> Group:
     table = Table.grid(padding=(0, 2))
     for name, value in _lines(recipe):
-        table.add_row(Text(name, style="bold"), Text(value))
+        table.add_row(Text(name, style="bold"), Text(value, overflow="fold"))
     title = Text(f"{recipe.model} on {recipe.gpu.count} x {recipe.gpu.type}  ({recipe.status})", style="bold")
     return Group(title, table)
 
