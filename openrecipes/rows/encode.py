@@ -1,7 +1,8 @@
 """Conversations to token ids and loss masks, many at a time.
 
-Two ways give the same: `PieceEncoder` cuts texts where a tokenizer of Qwen's form must cut too, and encodes each word
-once; `WholeEncoder` gives a tokenizer of any form the whole text, and takes the mask from character offsets.
+Three ways give the same. Of the two here, `PieceEncoder` cuts texts where a tokenizer of Qwen's form must cut too, and
+encodes each word once; `WholeEncoder` gives a tokenizer of any form the whole text, and takes the mask from character
+offsets. `joined_text` has the third, for the embedded tokenizer.
 """
 
 import re
@@ -12,17 +13,21 @@ import numpy as np
 
 from openrecipes.rows.chat_template import ChatTemplate
 from openrecipes.rows.conversations import Conversation, Skipped, SkipReason
-from openrecipes.rows.loss_mask import Span, mask_of_offsets, supervised_spans
+from openrecipes.rows.loss_mask import Span, is_switched_on, mask_of_offsets, supervised_spans
 from openrecipes.rows.pretokens import BREAK_RUN, MAX_KEPT_CHARACTERS, PretokenCache, pretokens, stored_ids
 from openrecipes.rows.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Rendered:
-    """A conversation as text, with the half-open character spans that are supervised: at least one."""
+    """A conversation as text, with the half-open character spans that are supervised: at least one.
+
+    `switches` has for each assistant message, in order, whether its span is among them.
+    """
 
     text: str
     spans: tuple[Span, ...]
+    switches: tuple[bool, ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -45,7 +50,8 @@ def rendered(conversation: Conversation, template: ChatTemplate) -> Rendered:
     spans = supervised_spans(text, conversation.messages)
     if not spans:
         raise Skipped(SkipReason.NOTHING_SUPERVISED)
-    return Rendered(text=text, spans=tuple(spans))
+    switches = tuple(map(is_switched_on, conversation.assistant_messages))
+    return Rendered(text=text, spans=tuple(spans), switches=switches)
 
 
 def _is_unicode(text: str) -> bool:

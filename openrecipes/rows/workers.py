@@ -1,4 +1,8 @@
-"""Records to tokens on several processes, in order. One process does it itself, without starting another."""
+"""Records to tokens on several cores, in order.
+
+Threads do it where the tokenizer leaves Python to them meanwhile and there are few; else processes, which cost a second
+to start. One worker is the caller itself.
+"""
 
 import hashlib
 import json
@@ -6,16 +10,21 @@ import os
 import signal
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import connection, get_context, parent_process
 from types import TracebackType
 from typing import Self
 
 from openrecipes.rows.conversations import Skipped, SkipReason, conversation
+from openrecipes.rows.embedded_tokenizer import EmbeddedTokenizer
 from openrecipes.rows.encode import PieceEncoder, Rendered, WholeEncoder, rendered
-from openrecipes.rows.tokenizer import read_tokenizer
+from openrecipes.rows.joined_text import JoinedEncoder
+from openrecipes.rows.tokenizer import Tokenizer, read_tokenizer
+
+# Up to here, threads seldom wait for each other: reading a conversation takes a quarter of the time of encoding it.
+_MOST_THREADS = 4
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,9 +52,14 @@ class BatchEncoder:
     def __init__(self, tokenizer: str) -> None:
         found = read_tokenizer(tokenizer)
         self._template = found.chat_template()
-        self._encoder = PieceEncoder(found) if found.cuts_like_qwen else WholeEncoder(found)
+        self._encoder = _encoder_for(found)
 
-    def encoded(self, records: Sequence[bytes]) -> EncodedBatch:
+    @property
+    def works_in_threads(self) -> bool:
+        """Whether several threads may use it, and gain from it."""
+        return isinstance(self._encoder, JoinedEncoder)
+
+    def encoded(self, records: list[bytes]) -> EncodedBatch:
         """What becomes of records in JSON; nothing in them raises."""
         texts: list[Rendered] = []
         skipped: dict[int, SkipReason] = {}
@@ -73,6 +87,13 @@ class BatchEncoder:
         )
 
 
+def _encoder_for(tokenizer: Tokenizer) -> JoinedEncoder | PieceEncoder | WholeEncoder:
+    """The fastest way for a tokenizer; all give the same tokens and masks."""
+    if isinstance(tokenizer, EmbeddedTokenizer):
+        return JoinedEncoder(tokenizer)
+    return PieceEncoder(tokenizer) if tokenizer.cuts_like_qwen else WholeEncoder(tokenizer)
+
+
 def _hash(text: str) -> int:
     """A hash that is the same in every process, unlike Python's own."""
     return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
@@ -86,22 +107,24 @@ def _parsed(record: bytes) -> object:
 
 
 class Workers:
-    """Encodes batches of records, in order, on `count` processes; 1 means this one."""
+    """Encodes batches of records, in order, on `count` threads or processes; 1 means the caller's own thread."""
 
     def __init__(self, tokenizer: str, *, count: int) -> None:
         self._tokenizer = tokenizer
         self._count = count
-        self._pool: ProcessPoolExecutor | None = None
-        self._encoder: BatchEncoder | None = None
+        self._pool: Executor | None = None
+        self._encode: Callable[[list[bytes]], EncodedBatch] = _encoded
 
     def __enter__(self) -> Self:
-        if self._count > 1:
+        here = BatchEncoder(self._tokenizer) if self._count <= _MOST_THREADS else None
+        if here is not None and (self._count == 1 or here.works_in_threads):
+            self._encode = here.encoded
+            self._pool = ThreadPoolExecutor(self._count) if self._count > 1 else None
+        else:
             # Spawned, not forked: a fork copies the locks of threads that do not exist in the child.
             self._pool = ProcessPoolExecutor(
                 self._count, mp_context=get_context("spawn"), initializer=_start, initargs=(self._tokenizer,)
             )
-        else:
-            self._encoder = BatchEncoder(self._tokenizer)
         return self
 
     def __exit__(
@@ -112,14 +135,13 @@ class Workers:
 
     def encoded(self, batches: Iterable[Sequence[bytes]]) -> Iterator[EncodedBatch]:
         """What became of each batch, in order; no more than a few are worked on ahead of what is asked for."""
-        if self._encoder is not None:
-            yield from map(self._encoder.encoded, batches)
+        if self._pool is None:
+            yield from map(self._encode, map(list, batches))
             return
-        assert self._pool is not None, "workers are used inside their with block"
         pending: deque[Future[EncodedBatch]] = deque()
         try:
             for batch in batches:
-                pending.append(self._pool.submit(_encoded, list(batch)))
+                pending.append(self._pool.submit(self._encode, list(batch)))
                 if len(pending) > 2 * self._count:
                     yield pending.popleft().result()
             while pending:

@@ -8,14 +8,16 @@ from typing import Any
 import pytest
 from qwen_form import write_tokenizer
 
-from openrecipes.rows.embedded_tokenizer import EMBEDDED
+from openrecipes.rows.embedded_tokenizer import EMBEDDED, EmbeddedTokenizer
 from openrecipes.rows.huggingface_tokenizer import HuggingFaceTokenizer
-from openrecipes.rows.tokenizer import Tokenizer, read_tokenizer
+from openrecipes.rows.tokenizer import read_tokenizer
 
 
 @pytest.fixture(scope="session")
-def embedded() -> Tokenizer:
-    return read_tokenizer(EMBEDDED)
+def embedded() -> EmbeddedTokenizer:
+    tokenizer = read_tokenizer(EMBEDDED)
+    assert isinstance(tokenizer, EmbeddedTokenizer)
+    return tokenizer
 
 
 @pytest.fixture(scope="session")

@@ -24,8 +24,10 @@ from mask_cases import CASES, SKIPPED, Record
 from qwen_form import write_tokenizer
 
 from openrecipes.rows.conversations import Conversation, Skipped, SkipReason, conversation
+from openrecipes.rows.embedded_tokenizer import EmbeddedTokenizer
 from openrecipes.rows.encode import PieceEncoder, WholeEncoder, rendered
-from openrecipes.rows.tokenizer import Tokenizer, read_tokenizer
+from openrecipes.rows.joined_text import JoinedEncoder
+from openrecipes.rows.tokenizer import read_tokenizer
 
 pytestmark = [pytest.mark.checkout("SLIME_DIR"), pytest.mark.tool("module:transformers"), pytest.mark.slow]
 
@@ -85,12 +87,13 @@ def slime(folder: Path) -> Callable[[Record], Pair]:
 
 
 class Ours:
-    """The embedded vocabulary with our template, and the tokenizer of the folder with its own, both ways."""
+    """The embedded vocabulary with our template, and the tokenizer of the folder with its own, each in both ways."""
 
-    def __init__(self, folder: Path, embedded: Tokenizer) -> None:
+    def __init__(self, folder: Path, embedded: EmbeddedTokenizer) -> None:
         own = read_tokenizer(str(folder))
         assert own.cuts_like_qwen
         self._ways = [
+            (JoinedEncoder(embedded), embedded.chat_template()),
             (PieceEncoder(embedded), embedded.chat_template()),
             (PieceEncoder(own), own.chat_template()),
             (WholeEncoder(own), own.chat_template()),
@@ -110,7 +113,7 @@ class Ours:
 
 
 @pytest.fixture(scope="module")
-def ours(folder: Path, embedded: Tokenizer) -> Ours:
+def ours(folder: Path, embedded: EmbeddedTokenizer) -> Ours:
     return Ours(folder, embedded)
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from openrecipes.problems import Place, ProblemsError
 from openrecipes.rows import build as build_module
+from openrecipes.rows import workers as workers_module
 from openrecipes.rows.build import BuildSettings, build
 from openrecipes.rows.embedded_tokenizer import EMBEDDED
 from openrecipes.rows.fingerprint import RowsHash
@@ -106,10 +107,14 @@ def test_every_kind_of_source_gives_the_same_rows(tmp_path: Path, jsonl: Write, 
     assert everything(made[0]) == everything(made[1]) == everything(made[2])
 
 
-def test_two_processes_give_the_rows_of_one(tmp_path: Path, jsonl: Write, chats: Chats) -> None:
+@pytest.mark.parametrize("threads", [0, 4])
+def test_two_workers_give_the_rows_of_one(
+    tmp_path: Path, jsonl: Write, chats: Chats, monkeypatch: pytest.MonkeyPatch, threads: int
+) -> None:
     records = [*chats(900), {"messages": None}, {"messages": [{"role": "user", "content": "x"}]}]
     source = open_source(jsonl(records))
     one = build(source, settings(1_000), tmp_path / "one.parquet")
+    monkeypatch.setattr(workers_module, "_MOST_THREADS", threads)
     two = build(source, settings(1_000, workers=2), tmp_path / "two.parquet")
     assert everything(one) == everything(two)
 

@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 
 from openrecipes.rows.chat_template import PlainTemplate
 from openrecipes.rows.conversations import Skipped, conversation
+from openrecipes.rows.embedded_tokenizer import EmbeddedTokenizer
 from openrecipes.rows.encode import Encoded, PieceEncoder, Rendered, WholeEncoder, rendered
 from openrecipes.rows.huggingface_tokenizer import HuggingFaceTokenizer
+from openrecipes.rows.joined_text import JoinedEncoder
 from openrecipes.rows.tokenizer import Tokenizer, read_tokenizer
 
 
@@ -22,6 +24,11 @@ from openrecipes.rows.tokenizer import Tokenizer, read_tokenizer
 def encoders(qwen_form: HuggingFaceTokenizer) -> tuple[PieceEncoder, WholeEncoder]:
     assert qwen_form.cuts_like_qwen
     return PieceEncoder(qwen_form), WholeEncoder(qwen_form)
+
+
+@pytest.fixture(scope="module")
+def joined_and_pieces(embedded: EmbeddedTokenizer) -> tuple[JoinedEncoder, PieceEncoder]:
+    return JoinedEncoder(embedded), PieceEncoder(embedded)
 
 
 def texts(conversations: list[list[dict[str, Any]]]) -> list[Rendered]:
@@ -47,6 +54,27 @@ def test_pieces_give_the_tokens_and_masks_of_the_whole(
     assert cut == whole
     assert len(cut.mask) == len(ids_of(cut)) == sum(cut.lengths) + len(cut.lengths)
     assert set(cut.mask) in (set(), {0, 1})
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(messages_with_markup, min_size=1, max_size=4))
+def test_a_batch_as_one_text_gives_the_tokens_and_masks_of_its_pieces(
+    joined_and_pieces: tuple[JoinedEncoder, PieceEncoder], conversations: list[list[dict[str, Any]]]
+) -> None:
+    found = texts(conversations)
+    joined, pieces = (encoder.encoded(found) for encoder in joined_and_pieces)
+    assert joined == pieces
+
+
+@pytest.mark.parametrize("run", [" " * 1_500_000, "\u3000 " * 700_000, "\n" * 200_000, "a" * 500_000, " \n" * 300_000])
+def test_a_very_long_run_of_one_kind_is_encoded(embedded: EmbeddedTokenizer, run: str) -> None:
+    case = [{"role": "user", "content": f"x{run}y"}, {"role": "assistant", "content": f"a{run}b"}]
+    found = texts([case])
+    joined = JoinedEncoder(embedded).encoded(found)
+    assert joined == PieceEncoder(embedded).encoded(found)
+    assert embedded.decode(ids_of(joined)[1:]) == found[0].text
+    short = f"x{run[:2000]}y"
+    assert embedded._ids(short) == embedded.encode_marked(short).tolist()
 
 
 def test_each_conversation_stands_behind_an_eos_and_has_its_own_tokens(

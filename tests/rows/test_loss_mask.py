@@ -12,7 +12,9 @@ from mask_cases import SKIPPED as LEFT_OUT
 
 from openrecipes.rows.chat_template import plain_text
 from openrecipes.rows.conversations import Skipped, SkipReason, conversation
+from openrecipes.rows.embedded_tokenizer import EmbeddedTokenizer
 from openrecipes.rows.encode import PieceEncoder, rendered
+from openrecipes.rows.joined_text import JoinedEncoder
 from openrecipes.rows.loss_mask import mask_of_offsets, supervised_spans
 from openrecipes.rows.tokenizer import Tokenizer
 
@@ -146,15 +148,16 @@ def test_a_token_counts_if_any_of_its_characters_does_and_an_empty_one_never() -
 FROZEN = Path(__file__).resolve().parents[1] / "golden" / "rows" / "slime_masks.tsv"
 
 
-def test_ids_and_masks_are_those_that_slime_gave(embedded: Tokenizer) -> None:
+def test_ids_and_masks_are_those_that_slime_gave(embedded: EmbeddedTokenizer) -> None:
     lines = [line.split("\t") for line in FROZEN.read_text(encoding="utf-8").splitlines()]
     assert [name for name, _, _ in lines] == list(CASES)
-    encoder, template = PieceEncoder(embedded), embedded.chat_template()
-    for name, ids, mask in lines:
-        encoded = encoder.encoded([rendered(conversation({"messages": CASES[name]}), template)])
-        assert " ".join(map(str, np.frombuffer(encoded.ids, "<i4")[1:].tolist())) == ids, name
-        assert "".join(map(str, encoded.mask[1:])) == mask, name
-        assert "1" in mask
+    template = embedded.chat_template()
+    for encoder in (JoinedEncoder(embedded), PieceEncoder(embedded)):
+        for name, ids, mask in lines:
+            encoded = encoder.encoded([rendered(conversation({"messages": CASES[name]}), template)])
+            assert " ".join(map(str, np.frombuffer(encoded.ids, "<i4")[1:].tolist())) == ids, name
+            assert "".join(map(str, encoded.mask[1:])) == mask, name
+            assert "1" in mask
 
 
 @pytest.mark.parametrize("name", LEFT_OUT)
