@@ -38,15 +38,17 @@ class BridgeReader(MegatronReader):
         marks = [Part(kind="mark", index=None, values={}, start=mark.start(), end=mark.start())] if mark else []
         if not times and not marks:
             return found
-        parts = sorted((*marks, *times, *found.parts), key=lambda part: part.start)
+        # A mark stands anywhere in a record; in front, it is never taken for the record that ends the text.
+        parts = (*marks, *sorted((*times, *found.parts), key=lambda part: part.start))
         alone = not found.parts and found.open_at is None
         return Finding(
-            parts=tuple(parts),
+            parts=parts,
             broken=found.broken,
             open_at=found.open_at,
             open_is_sure=found.open_is_sure,
             may_go_on=found.may_go_on and not alone,
             ends_in_number=found.ends_in_number and not alone,
+            fragment=found.fragment and not times,
         )
 
     def take(self, part: Part, spot: Spot) -> Iterable[StepRecord]:

@@ -35,6 +35,7 @@ _KNOWN = names_by_key(
 )
 _NAMED = frozenset((*_UNITS, *_LOSSES, *_RATES, "global batch size", "grad norm", "number of skipped iterations"))
 _SIGN = re.compile(r"\((?:ms|s)\)\s*:|\|\s*(?:lm|learning|loss|grad|number|global|consumed)|\blm.loss\b", re.IGNORECASE)
+_NEARLY_WHOLE = ("| elapsed time per iteration", "number of nan iterations")
 _DECOY = re.compile(r"\bvalidation\b|\blm.loss.value|\btest\b.*\bset\b|\btime \(ms\)", re.IGNORECASE)
 
 
@@ -106,9 +107,9 @@ class MegatronReader(Reader):
             self._overflows = 0
         yield _step(part, spot, skipped)
 
-    def knows(self, text: str) -> bool:  # noqa: ARG002
-        """Always: a lone tail shows as a gap between iterations, and much else looks like one."""
-        return True
+    def knows(self, text: str) -> bool:
+        """Whether it is no more than a tail, which shows as a gap between iterations: much else looks like one."""
+        return not all(sign in text for sign in _NEARLY_WHOLE)
 
     def finish(self) -> Iterable[StepRecord]:
         """No step waits; says how many steps DeepSpeed skipped."""

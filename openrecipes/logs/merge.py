@@ -141,6 +141,23 @@ def _unsaid(steps: Sequence[StepRecord]) -> Iterator[Problem]:
             what=f"{_records(len(steps))} no step time; a rate or an average is none",
             mend="read the log of the process that prints step times",
         )
+    yield from _absent(steps, "step time", [step.step_time_s is None for step in steps])
+    yield from _absent(steps, "loss", [step.loss is None and not step.skipped for step in steps])
+
+
+def _absent(steps: Sequence[StepRecord], name: str, lacks: Sequence[bool]) -> Iterator[Problem]:
+    """A value that some records lack where others have it: something broke it, or it was not finite."""
+    without = [step for step, lacking in zip(steps, lacks, strict=True) if lacking]
+    if len(without) in (0, len(steps)):
+        return
+    more = f", and neither have {len(without) - 1} more" if len(without) > 1 else ""
+    yield Problem(
+        place=Place(file=without[0].file, line=without[0].line, key=f"step {without[0].step}"),
+        rule="value-absent",
+        severity="warning",
+        what=f"step {without[0].step} has no {name}{more}, where the others have one",
+        mend="look at this line of the log: the value may be overwritten, cut off, not finite, or still to come",
+    )
 
 
 def _records(count: int) -> str:

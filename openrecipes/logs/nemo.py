@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from openrecipes.logs.piped_fields import Fields, fields, names_by_key, respelt
 from openrecipes.logs.printed_values import mapping, number
@@ -38,6 +39,7 @@ class NemoReader(Reader):
     def __init__(self) -> None:
         self.arguments: Mapping[str, str] = {}
         self.problems: list[Problem] = []
+        self._goes_on = False
 
     def find(self, text: str) -> Finding:
         """All three kinds of record, wherever they stand in the text."""
@@ -64,6 +66,11 @@ class NemoReader(Reader):
 
     def take(self, part: Part, spot: Spot) -> Iterable[StepRecord]:
         """The step of a record."""
+        is_whole = "consumed_samples" in part.values
+        if self._goes_on and part.kind == "open" and not is_whole:
+            # Where others end in their samples, one that ends before them was cut, perhaps inside its last number.
+            part = replace(part, values=dict(list(part.values.items())[:-1]))
+        self._goes_on = self._goes_on or (part.kind != "bar" and is_whole)
         yield _step(part, spot)
 
     def knows(self, text: str) -> bool:  # noqa: ARG002
@@ -80,7 +87,9 @@ def _line(start: re.Match[str], read: Fields) -> Part:
     own = read.values.get(_STEP)
     first_epoch = int(start.group(2)) if start.group(1) == "0" else None
     index = _whole(own) if own is not None else first_epoch
-    return Part(kind="line", index=index, values=dict(read.values), start=start.start(), end=read.end)
+    spoiled: dict[str, float | str] = {name: "" for name in read.spoiled if name == "consumed_samples"}
+    kind = "open" if read.open_number else "line"
+    return Part(kind=kind, index=index, values={**read.values, **spoiled}, start=start.start(), end=read.end)
 
 
 def _bar(match: re.Match[str]) -> Part | None:

@@ -8,11 +8,18 @@ from openrecipes.logs.reader import Finding, Part, Reader, Spot
 from openrecipes.logs.step import Extras, StepRecord
 from openrecipes.problems import Problem
 
+_BULLET = "•".encode()
 _HEADER = re.compile(r"==\s{0,9}(Step|Epoch)\s*(\d{1,19})\s*/\s*(\d{1,19})(?=\s|=|\Z)")
 _ITEM = re.compile(
-    r"(?:•|â€¢|\*|-|\?)\s*([A-Za-z][\w /.()-]{0,60}?)\s*:\s*(" + NUMBER + r"|[-+]?(?:nan|inf))\s*(ms|s)?"
+    r"(?:•|â€¢|\ufffd|\*|-|\?)\s*([A-Za-z][\w /.()-]{0,60}?)\s*:\s*(" + NUMBER + r"|[-+]?(?:nan|inf))(?:\s*(ms|s))?"
     r"(?=\s|\Z|[\[({\"'\\A-Z])"
 )
+_BEGUN = re.compile(
+    r"(?:•|â€¢|\ufffd)\s{0,9}(?:[A-Za-z][\w /.()-]{0,60}?\s*(?::\s*[-+]?\.?)?)?\Z"
+    r"|={5}\s{0,9}(?:[SE]|St|Ste|Ep|Epo|Epoc|(?:Step|Epoch)\s*(?:\d{1,19}\s*/?)?)?\s*\Z"
+)
+"""An item or a header of which more must follow: a wrap may have cut it."""
+_TAIL = re.compile(r"\d\s{0,9}={5,64}\s{0,9}\Z")
 _KEPT = 40
 
 
@@ -23,7 +30,11 @@ class NemoRlReader(Reader):
     """
 
     name = "nemo-rl"
-    needles = (b"= Step ", b"= Epoch ", b"Loss:", b"otal step time", b"policy_training", b"Grad Norm", b"= Step")
+    separator = r"m?s(?:\s|\Z)"
+    needles = (
+        *(b"=====", b"= Step ", b"= Epoch ", b"Loss:", b"otal step time", b"policy_training", b"Grad Norm"),
+        _BULLET,
+    )
     sure_needles = (b"= Step ", b"= Epoch ", b"Loss:", b"otal step time", b"policy_training")
 
     def __init__(self) -> None:
@@ -44,15 +55,28 @@ class NemoRlReader(Reader):
             )
             for match in _HEADER.finditer(text)
         ]
+        open_at: int | None = None
         for match in _ITEM.finditer(text):
             unit = 1e-3 if match.group(3) == "ms" else 1.0
             name = " ".join(match.group(1).split())
             kind = "total" if name.lower() == "total step time" else "item"
+            if kind == "total" and not match.group(3):
+                open_at = match.start()  # it always has its unit: a wrap cut it off, or another writer
+                continue
             value = float(match.group(2)) * (unit if match.group(3) else 1.0)
             parts.append(Part(kind=kind, index=None, values={name: value}, start=match.start(), end=match.end()))
         last = max((part.end for part in parts), default=0)
+        parts.sort(key=lambda part: part.start)
+        if parts and parts[-1].kind in ("step", "epoch"):
+            last = len(text) - len(text[last:].lstrip(" ="))
+        if not parts and _TAIL.search(text):
+            return Finding(fragment=True)
+        if begun := _BEGUN.search(text, last):
+            return Finding(parts=tuple(parts), open_at=begun.start(), open_is_sure=False)
+        if open_at is not None:
+            return Finding(parts=tuple(parts), open_at=open_at, open_is_sure=False)
         in_number = bool(parts) and not text[last:].strip() and text[last - 1] in "0123456789."
-        return Finding(parts=tuple(sorted(parts, key=lambda part: part.start)), ends_in_number=in_number)
+        return Finding(parts=tuple(parts), may_go_on=in_number, ends_in_number=in_number)
 
     def take(self, part: Part, spot: Spot) -> Iterable[StepRecord]:
         """The step, once its total time is told; a step without one, when the next begins."""

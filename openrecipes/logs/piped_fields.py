@@ -65,6 +65,9 @@ def fields(text: str, start: int, stop: int, known: Mapping[str, str]) -> Fields
             if last is None or value is None or key_of(last.group(1)) not in known:
                 break
             name = known[key_of(last.group(1))]
+            if text[last.end() : last.end() + 1].isalpha():
+                spoiled.append(name)  # another writer goes on here, and may have broken the number off
+                break
             values.setdefault(name, value)
             open_number = "" if text[last.end() : stop].strip() else name
             return Fields(
@@ -75,6 +78,8 @@ def fields(text: str, start: int, stop: int, known: Mapping[str, str]) -> Fields
         value = number(match.group(2)) if match else None
         if match is not None and value is not None and (not strange or key_of(match.group(1)) in known):
             key = known.get(key_of(match.group(1)), " ".join(match.group(1).split()))
+            if key in known.values() and (key in values or key in spoiled):
+                break  # what is told a second time is another record's
             values.setdefault(key, value)
             second = match.group(3) if match.re is _FIELD else None
             if second and (slashed := number(second)) is not None:

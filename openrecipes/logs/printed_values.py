@@ -12,7 +12,7 @@ NUMBER = r"[-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _NUMBER = re.compile(rf"{NUMBER}\Z")
 _WORDS = {"nan": math.nan, "inf": math.inf, "infinity": math.inf, "none": None, "null": None, "true": 1.0, "false": 0.0}
 _KEY = re.compile(r"""\s*(?:'([^'\\]*)'|"([^"\\]*)"|\\"([^"\\]*)\\"|([A-Za-z_][\w./%()-]*))\s*[:=]\s*""")
-_BEGUN_KEY = re.compile(r"""\.{1,2}|\\?['"][^'"{}]*\\?['"]?\s*|[A-Za-z_][\w./-]*\s*""")
+_BEGUN_KEY = re.compile(r"""\\|\.{1,2}|\\?['"][^'"{}]*\\?['"]?\s*|[A-Za-z_][\w./-]*\s*""")
 _ELLIPSIS = re.compile(r"\s*(?:\.\.\.|…)\s*")
 _OPEN, _CLOSE = "([{", ")]}"
 _CALL = re.compile(rf"\s*[A-Za-z_][\w.]*\(\s*['\"]?({NUMBER}|[-+]?(?:nan|inf(?:inity)?))['\"]?\s*[,)]", re.IGNORECASE)
@@ -103,10 +103,7 @@ def _skip(text: str, position: int, blanks: str) -> int:
 
 def _may_be_key(rest: str) -> bool:
     """Whether the text could become a key if more of it came: a quoted word without its end, or `.` of `...`."""
-    return (
-        len(rest) < 256
-        and re.fullmatch(r"""\.{1,2}|\\?['"][^'"{}]*\\?['"]?\s*|[A-Za-z_][\w./-]*\s*""", rest) is not None
-    )
+    return len(rest) < 256 and _BEGUN_KEY.fullmatch(rest) is not None
 
 
 def _is_text(raw: str) -> bool:

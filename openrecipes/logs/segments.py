@@ -9,6 +9,8 @@ from openrecipes.logs.text import decoded
 
 MAX_SEGMENT = 64 * 1024
 """A record is looked for within this many bytes around a hit, so that one endless line costs no memory."""
+NEAR = 8192
+"""Bytes to either side in which the width of a line is compared with those of others."""
 _CAPACITY = (1 << 20) + 4 * MAX_SEGMENT
 
 
@@ -139,12 +141,31 @@ def _segment(buffer: Buffer, start: int, at: int) -> Segment:
     return Segment(start, end, ended, cut, decoded(buffer.piece(start, end)))
 
 
-def is_widest(buffer: Buffer, segment: Segment) -> bool:
-    """Whether no line near this one is longer and some are as long, as where a terminal wrapped them."""
-    near = buffer.piece(segment.start - 8192, segment.end + 8192)
-    lengths = [len(line.rstrip(b"\r")) for line in near.split(b"\n")]
-    own = segment.end - segment.start
-    return all(length <= own for length in lengths[1:-1]) and lengths.count(own) > 1
+def is_wrapped(buffer: Buffer, segment: Segment) -> bool | None:
+    """Whether a terminal wrapped the log at the width of this line: no line near by is longer, and some are as long.
+
+    None where none is longer and none as long, so that it may have. Widths are bytes, characters, or characters that
+    show: what wrapped the log counted one of them.
+    """
+    near = [line.rstrip(b"\r") for line in buffer.piece(segment.start - NEAR, segment.end + NEAR).split(b"\n")]
+    # Whether a carriage return begins a new line depends on what wrapped them: with it, then without.
+    break_at = buffer.rfind(b"\n", segment.start - NEAR, segment.start)
+    line_start = break_at + 1 if break_at >= 0 else max(buffer.base, segment.start - NEAR)
+    by_segment = _is_wrapped(near, buffer.piece(segment.start, segment.end))
+    by_line = _is_wrapped(near, buffer.piece(line_start, segment.end)) if line_start < segment.start else by_segment
+    return by_line if by_segment is False or by_line else by_segment
+
+
+def _is_wrapped(near: list[bytes], line: bytes) -> bool | None:
+    own = line.rstrip(b"\r")
+    may_be = False
+    for width in (len, lambda line: len(line.decode(errors="replace")), lambda line: len(decoded(line))):
+        widths = [width(line) for line in near]
+        if all(other <= width(own) for other in widths[1:-1]):
+            if widths.count(width(own)) > 1:
+                return True
+            may_be = True
+    return None if may_be else False
 
 
 def segments_of(data: bytes) -> Iterator[str]:

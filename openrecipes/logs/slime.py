@@ -9,7 +9,11 @@ from openrecipes.logs.slime_rollouts import Rollouts
 from openrecipes.logs.step import StepRecord
 from openrecipes.problems import Problem
 
-_START = re.compile(r"(step|perf)\s{0,9}(\d{1,24})\s{0,9}:\s{0,9}(?=\{|\[repeated|\Z)")
+# A record that someone quotes stands behind a quotation mark; one that a collector packs, behind `:"`.
+_START = re.compile(
+    r"(?:(?<=:\")|(?<=: \")|(?<![\"'`]))(step|perf)\s{0,9}(\d{1,24})\s{0,9}:\s{0,9}(?=\{|\[repeated|\Z)"
+)
+_QUOTED = re.compile(r"[\"'`](?:step|perf)\s{0,9}\d{1,24}\s{0,9}:\s{0,9}\{")
 _KEY = re.compile(r"""['"](?:perf|train)/[^'"\s]{0,80}(?:['"]\s*:|\Z)""")
 _PAIR = re.compile(r"""['"]((?:perf|train)/[^'"]{1,80})['"]\s*:\s*([^,}]{1,80})""")
 _TELLING = ("perf/step_time", "perf/train_time", "train/loss", "train/grad_norm")
@@ -49,7 +53,8 @@ class SlimeReader(Reader):
             elif part.kind != "other":
                 broken.append(part)
             start = _START.search(text, part.end) if follower and follower.start() < part.end else follower
-        if not parts and not broken and (key := _KEY.search(text)):
+        key = None if parts or broken else _KEY.search(text)
+        if key and not _QUOTED.search(text, 0, key.start()):
             bare = _without_number(text, key.start())
             return Finding(parts=(bare,) if bare else (), fragment=True)
         return Finding(parts=tuple(parts), broken=tuple(broken))

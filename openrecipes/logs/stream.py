@@ -147,7 +147,7 @@ def _unreadable(part: Part, spot: Spot, text: str) -> Problem:
         )
     if part.kind == "field":
         return Problem(
-            place=Place(file=spot.file, line=spot.line, key=f"step {part.index}"),
+            place=Place(file=spot.file, line=spot.line, key="" if part.index is None else f"step {part.index}"),
             rule="field-unreadable",
             severity="warning",
             what=f"a value of this record is cut off or overwritten: {excerpt}",

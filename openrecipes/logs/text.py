@@ -13,6 +13,7 @@ _ANSI = re.compile(
     r"|\x1b[@-Z\\-_]|[\x00\x07\x08]"
 )
 _USUAL_ANSI = re.compile(r"\x1b\[[0-9;]*m")
+_CUT_ANSI = re.compile(r"\x1b(?:\[[0-9;]{0,16})?\Z")
 _ANSI_SIGNS = ("\x1b", "^[", "\x9b", "␛", "\\u001b", "\\x1b", "\\033", "\\e[", "\x00", "\x07", "\x08")
 _LOST_ESCAPE = re.compile(r"\[[0-9;]{1,11}m")
 _ENTITY = re.compile(r"&(?:#39|quot|#34|amp|lt|gt);")
@@ -28,7 +29,7 @@ _PREFIXES = tuple(
         ("quote", r"\s*(?:> ?)+"),
         ("grep", r"\s*[\w./-]{1,200}\.(?:log|out|err|txt)[:-](?:\d+[:-])?"),
         ("kubectl", r"\s*\[(?:pod|container)/[^\]\s]+\]\s?"),
-        ("compose", r"\s*[\w.-]{1,80}-\d+\s{1,20}\| "),
+        ("compose", r"\s*(?![Ee]-\d)[A-Za-z][\w.-]{0,79}-\d+\s{1,20}\| "),
         ("torchx", r"\s*[\w.-]{1,80}/\d{1,6} "),
         ("ray", r"\s*\((?P<ray>[A-Za-z_]\w{0,80}(?:\([^)]{0,80}\))?,? ?pid=\d+(?:, ip=[\d.a-fA-F:]+)?)\)\s?"),
         ("ray", r"\s*\((?:raylet|autoscaler|gcs_server)[^)]{0,64}\)\s?"),
@@ -63,7 +64,7 @@ def decoded(line: bytes) -> str:
     """The line as text, without colours, cursor movement and the escapes of JSON-wrapping collectors."""
     text = line.decode("utf-8", errors="replace")
     if "\x1b" in text:
-        text = _USUAL_ANSI.sub("", text)
+        text = _CUT_ANSI.sub("", _USUAL_ANSI.sub("", text))
     if any(sign in text for sign in _ANSI_SIGNS) or _LOST_ESCAPE.search(text):
         text = _ANSI.sub("", text)
     if "\\" in text:

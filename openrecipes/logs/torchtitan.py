@@ -9,7 +9,7 @@ from openrecipes.logs.step import Extras, StepRecord
 from openrecipes.problems import Problem
 
 _VALUE = rf"(?:{NUMBER}|[-+]?(?:nan|inf))"
-_START = re.compile(rf"(?<![\w/])step\s*:\s*(\d{{1,19}})\s+(?:[a-z_]*loss\S*)\s*:\s*({_VALUE})(?=\s)")
+_START = re.compile(rf"(?<![A-Za-z_/])step\s*:\s*(\d{{1,19}})\s+(?:[a-z_]*loss\S*)\s*:\s*({_VALUE})(?=\s)")
 _PAIR = re.compile(
     rf"([a-z][\w/]{{0,60}})\s*:\s*((?:\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?)|{_VALUE})(GiB|%|s|ms)?(?:\([\d.]+%\))?(?=\s|\Z)"
 )

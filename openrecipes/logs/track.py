@@ -5,7 +5,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from openrecipes.logs.reader import Finding, Part, Reader, Spot
-from openrecipes.logs.segments import MAX_SEGMENT, Buffer, Segment, is_widest, segment_after, segment_at, segment_before
+from openrecipes.logs.segments import (
+    MAX_SEGMENT,
+    NEAR,
+    Buffer,
+    Segment,
+    is_wrapped,
+    segment_after,
+    segment_at,
+    segment_before,
+)
 from openrecipes.logs.step import StepRecord
 from openrecipes.logs.text import continuation
 from openrecipes.logs.window import Glue, Window
@@ -114,11 +123,14 @@ class Track:
         self._endless = set(marks)
         self.consumed = self.position = max(self.position + 1, segment.end - _OVERLAP)
 
-    def _without_last_number(self, buffer: Buffer, window: Window) -> tuple[Window, Finding]:
-        """The last line of a log that ends inside a number, which more digits may have followed."""
+    def _without_last_number(
+        self, buffer: Buffer, window: Window, cut: Finding | None = None
+    ) -> tuple[Window, Finding]:
+        """The window without a last number that more digits may have followed: the log ends there, or it is `cut`."""
         spot = window.spot(buffer, self.file, 0)
-        tail = Part(kind="truncated", index=None, values={}, start=max(0, len(window.text) - 60), end=len(window.text))
-        self.on_broken(tail, spot, window.text)
+        index = cut.parts[-1].index if cut and cut.parts else None
+        kind, start = "field" if cut else "truncated", max(0, len(window.text) - 60)
+        self.on_broken(Part(kind=kind, index=index, values={}, start=start, end=len(window.text)), spot, window.text)
         shorter = replace(window, text=_LAST_NUMBER.sub("", window.text))
         return shorter, self.reader.find(shorter.text)
 
@@ -152,9 +164,13 @@ class Track:
             if later.end - window.segments[0].start > 2 * MAX_SEGMENT:
                 break
             own = self.reader.find(later.text)
-            if (own.parts or own.open_at is not None or own.broken) and not own.fragment:
+            told = any(part.kind != "mark" for part in own.parts)
+            if (told or own.open_at is not None or own.broken) and not own.fragment:
                 break
-            if latest.ends_in_number and not self._number_goes_on(buffer, longer, later):
+            if latest.ends_in_number and not (goes_on := self._number_goes_on(buffer, longer, later)):
+                if goes_on is None and not buffer.is_last and buffer.end < later.end + NEAR:
+                    return None  # what comes next may tell
+                best = self._without_last_number(buffer, longer, latest) if goes_on is None else best
                 break
             if latest.open_at is not None and self.reader.closing not in later.text:
                 longer = longer.with_later(later)
@@ -205,16 +221,19 @@ class Track:
         self._unsure += not (sure.search(lines) if sure else any(mark in here for mark in self.reader.sure_needles))
         self._unmatched += wrapped is not None and wrapped.search(lines) is None
 
-    def _number_goes_on(self, buffer: Buffer, window: Window, later: Segment) -> bool:
-        """Whether a line may go on with the number that ends the one before it.
+    def _number_goes_on(self, buffer: Buffer, window: Window, later: Segment) -> bool | None:
+        """Whether a line may go on with the number that ends the one before it; None where that is open.
 
         A next line of digits alone counts only where something wrapped the log at the width of this line.
         """
-        text = continuation(later.text, window.lead).strip()
+        text = continuation(later.text, window.lead).partition("[repeated ")[0].strip()
+        text = text.partition('"')[0].strip() if "docker" in window.lead else text
         digits = _DIGITS.match(text)
         if digits is None or re.compile(self.reader.separator).match(text, digits.end()):
             return True
-        return digits.end() == len(text) and is_widest(buffer, window.segments[-1])
+        is_glued = text[digits.end() : digits.end() + 1].isalpha()  # then another writer may have added the digits
+        wrapped = is_wrapped(buffer, window.segments[-1]) if digits.end() == len(text) or is_glued else False
+        return None if wrapped and is_glued else wrapped
 
     def _take(self, buffer: Buffer, window: Window, finding: Finding) -> None:
         self.joined += len(window.segments) > 1 and bool(finding.parts)

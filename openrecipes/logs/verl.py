@@ -8,7 +8,7 @@ from openrecipes.logs.reader import Finding, Part, Reader, Spot
 from openrecipes.logs.step import Extras, StepRecord
 from openrecipes.problems import Problem
 
-_START = re.compile(r"(?<![\w/])step\s*:\s*(\d{1,19})\s*-\s+(?=[A-Za-z])")
+_START = re.compile(r"(?<![A-Za-z_/])step\s*:\s*(\d{1,19})\s*-\s+(?=[A-Za-z])")
 _PAIR = re.compile(
     rf"([A-Za-z][\w/.@()+%-]{{0,200}}?)\s*:\s*((?:np\.)?float\d*\([^)]*\)|tensor\([^)]*\)|{NUMBER}|[-+]?(?:nan|inf))"
     r"(?=\s|\Z|[\[({\"'\\]|-\s|[A-Za-z])"
@@ -18,7 +18,7 @@ _LOSSES = ("train/loss", "actor/loss", "actor/pg_loss")
 _NORMS = ("train/grad_norm", "actor/grad_norm")
 _TOKENS = ("perf/total_num_tokens", "train/global_tokens")
 _NAMED = frozenset((*_TIMES, *_LOSSES[:1], *_NORMS, *_TOKENS))
-_SIGN = re.compile(r"\s-\s+(?:timing_s|perf|actor|critic|train|response_length|prompt_length)/[\w/]*")
+_SIGN = re.compile(r"(?:\s-\s+|\A\s*(?:-\s+)?)(?:timing_s|perf|actor|critic|train|(?:response|prompt)_length)/[\w/]*")
 
 
 class VerlReader(Reader):
@@ -26,12 +26,13 @@ class VerlReader(Reader):
 
     name = "verl"
     separator = r"-\s"
-    needles = (b"timing_s/", b"perf/time_per", b"actor/", b"train/loss", b"train/time")
+    needles = (b"timing_s/", b"perf/time_per", b"actor/", b"train/loss", b"train/time", b"train/lr")
     sure_needles = (b"timing_s/step", b"train/loss")
 
     def __init__(self) -> None:
         self.arguments: Mapping[str, str] = {}
         self.problems: list[Problem] = []
+        self._last = ""
 
     def find(self, text: str) -> Finding:
         """Whole lines; one that a wrap cut inside a key is put together."""
@@ -51,6 +52,10 @@ class VerlReader(Reader):
     def take(self, part: Part, spot: Spot) -> Iterable[StepRecord]:
         """The step of a line."""
         values = {name: value for name, value in part.values.items() if isinstance(value, float)}
+        if self._last and values and self._last not in values:
+            # A line that ends before the key in which the one before it ended was cut, perhaps inside a number.
+            values.popitem()
+        self._last = next(reversed(list(part.values)), "")
         tokens = _first(values, _TOKENS)
         # A learning rate of 1e-06 prints as 0.000, so a zero says nothing.
         rates = [value for name, value in values.items() if re.fullmatch(r"(?:actor|train)/lr(?:\(.*\))?", name)]
@@ -86,7 +91,9 @@ def _part(text: str, start: re.Match[str], stop: int) -> tuple[Part, bool]:
     for pair in _PAIR.finditer(text, start.end(), stop):
         if not _is_separator(text[position : pair.start()], first=not values):
             break
-        if (value := number(pair.group(2))) is not None:
+        # Where another writer goes on right behind a time, it may have broken it off.
+        is_whole = pair.group(1) not in _TIMES or not text[pair.end() : pair.end() + 1].isalpha()
+        if is_whole and (value := number(pair.group(2))) is not None:
             values.setdefault(pair.group(1), value)
         position = pair.end()
     open_number = stop == len(text) and not text[position:].strip()

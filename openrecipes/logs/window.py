@@ -7,6 +7,8 @@ from openrecipes.logs.reader import Spot
 from openrecipes.logs.segments import Buffer, Segment
 from openrecipes.logs.text import clock_s, continuation, split_prefix
 
+_ESCAPED = frozenset('"/nrt')
+
 
 class Glue(Enum):
     """How wrapped lines are joined: as they are, without the blanks around them, or with one between them."""
@@ -35,8 +37,8 @@ class Window:
         text = segments[0].text.rstrip(" \t") if bare else segments[0].text
         offsets = [0]
         for segment in segments[1:]:
+            text, later = _unescaped(text, continuation(segment.text, lead))
             offsets.append(len(text))
-            later = continuation(segment.text, lead)
             text += (" " if glue is Glue.BLANK else "") + (later.strip(" \t") if bare else later)
         return cls(segments, tuple(offsets), text, lead, writer, glue)
 
@@ -49,11 +51,12 @@ class Window:
         """This window and the line after it."""
         if self.glue is not Glue.EXACT:
             return Window.of(*self.segments, segment, glue=self.glue)
+        text, later = _unescaped(self.text, continuation(segment.text, self.lead))
         return replace(
             self,
             segments=(*self.segments, segment),
-            offsets=(*self.offsets, len(self.text)),
-            text=self.text + continuation(segment.text, self.lead),
+            offsets=(*self.offsets, len(text)),
+            text=text + later,
         )
 
     def spot(self, buffer: Buffer, file: str, start: int) -> Spot:
@@ -61,3 +64,10 @@ class Window:
         index = max(i for i, offset in enumerate(self.offsets) if offset <= max(start, 0))
         line = buffer.line(max(self.segments[index].start, buffer.base))
         return Spot(file=file, line=line, writer=self.writer, timestamp_s=clock_s(self.text, start))
+
+
+def _unescaped(text: str, later: str) -> tuple[str, str]:
+    """Both texts without the escape of a JSON-wrapping collector that a wrap cut in two."""
+    if not text.endswith("\\") or later[:1] not in _ESCAPED:
+        return text, later
+    return text[:-1], later if later[0] in '"/' else f" {later[1:]}"

@@ -44,7 +44,7 @@ def test_a_huge_step_number_is_its_own(tmp_path: Path) -> None:
     text = b"step 1: {'train/loss': 1.5}\nstep 1000000000000000000: {'train/loss': 1.25}\n"
     log = _written(tmp_path, text + b"perf 1000000000000000000: {'perf/step_time': 2.5}\n")
     assert [(step.step, step.step_time_s) for step in log.steps] == [(1, None), (10**18, 2.5)]
-    assert [problem.rule for problem in log.problems] == ["steps-missing"]
+    assert [problem.rule for problem in log.problems] == ["value-absent", "steps-missing"]
 
 
 @pytest.mark.parametrize("name", sorted(EMITTERS))
