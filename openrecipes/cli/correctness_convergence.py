@@ -58,7 +58,7 @@ def convergence(
     notes = own_run_problems(located, candidate_log, found.candidate.arguments) if located else ()
     if errors_in(notes) and not force:
         raise ProblemsError(*notes)
-    if located:
+    if located and not found.is_refused:
         block = with_convergence(located.recipe.correctness, found.block(), reference_log)
         written = write_block(located, "correctness", plain(block))
         document["written"] = {"file": written.file, "changed": written.changed}

@@ -10,7 +10,7 @@ compared are a refusal, and a refusal is a fail.
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import isfinite, nan
-from typing import Any
+from typing import Any, Final
 
 from openrecipes import units
 from openrecipes.correctness.convergence_bridge import BridgeVerdict, bridge_verdict
@@ -21,6 +21,9 @@ from openrecipes.problems import Place, Problem, errors_in
 from openrecipes.recipe.correctness import Convergence as ConvergenceBlock
 from openrecipes.recipe.correctness import Outcome
 from openrecipes.verdict.convergence_rules import BRIDGE_RULES, PIPELINE, STRICT, BridgeRule
+
+_LARGEST: Final = 1e18
+"""Above it, a recipe holds no figure: the curves have nothing to do with each other."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -102,8 +105,10 @@ class Convergence:
             ("first_loss_difference", units.loss_difference),
             ("learning_signal", units.loss_difference),
         ):
-            if figures[key] is not None:
-                figures[key] = published(figures[key])
+            value = figures[key]
+            if key != "correlation" and value is not None:
+                value = abs(value) if abs(value) <= _LARGEST else None  # a negative reference gives a negative share
+            figures[key] = None if value is None else published(value)
         if self.not_compared:
             figures["strict"] = None
         optional = {name for name, field in ConvergenceBlock.model_fields.items() if not field.is_required()}

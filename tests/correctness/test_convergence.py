@@ -199,6 +199,15 @@ def test_a_refused_comparison_has_a_block_that_fails() -> None:
     assert (block.result, block.correlation, block.strict) == ("fail", None, None)
 
 
+@given(st.lists(st.floats(allow_nan=True, allow_infinity=True), min_size=3, max_size=14))
+def test_any_losses_give_a_verdict_a_document_and_a_block(losses: list[float]) -> None:
+    found = convergence(curve(losses, lr=None), reference(REFERENCE[: len(losses)]))
+    assert not found.passed
+    assert found.document()["result"] == found.block().result == "fail"
+    other = convergence(curve(CANDIDATE[: len(losses)], lr=None), reference(losses))
+    assert other.block().result == "fail"
+
+
 @given(st.floats(-1, 1))
 def test_a_correlation_is_never_rounded_up(value: float) -> None:
     assert abs(units.correlation(value)) <= abs(value)

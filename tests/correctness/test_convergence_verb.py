@@ -86,6 +86,17 @@ def test_another_schedule_is_refused_on_stderr_and_in_the_document() -> None:
     assert "a run of 4 steps against one of 14" in done.stderr
 
 
+def test_a_refusal_is_not_written_into_a_recipe(tmp_path: Path) -> None:
+    recipe = Path(shutil.copy(ROOT / RECIPE, tmp_path / "recipe.yaml"))
+    before = recipe.read_text()
+    (tmp_path / "empty.log").write_text("nothing here\n")
+    for logs in ((TP2, str(tmp_path / "empty.log")), (str(tmp_path / "empty.log"), TP1)):
+        done = openrecipes(*logs, "--write", str(recipe), "--force", "--json")
+        assert done.returncode == 1
+        assert "convergence-no-losses" in done.stderr
+        assert recipe.read_text() == before
+
+
 def test_write_touches_the_correctness_block_alone_and_once(tmp_path: Path) -> None:
     recipe = Path(shutil.copy(ROOT / RECIPE, tmp_path / "recipe.yaml"))
     before = recipe.read_text()
