@@ -18,8 +18,7 @@ from openrecipes.cli.run_page import files_table, log_tail, shown_path
 from openrecipes.problems import OutsideError
 from openrecipes.targets.rendering import Prepared
 from openrecipes.targets.run_book import RunBook
-from openrecipes.targets.slurm_commands import PARTITIONS_COMMAND, ran
-from openrecipes.targets.starting import slurm_would_take
+from openrecipes.targets.starting import refuse_place, slurm_would_take
 from openrecipes.targets.submit import write_rendered
 
 
@@ -41,7 +40,7 @@ def _scheduler_says(ready: Prepared) -> Iterator[str]:
     if ready.target.name != "slurm" or shutil.which("sbatch") is None:
         return
     try:
-        ran(PARTITIONS_COMMAND)
+        refuse_place(ready)
     except OutsideError as error:
         yield f"no Slurm answers here, so it was not asked: {'; '.join(problem.what for problem in error.problems)}"
         return

@@ -27,7 +27,7 @@ from openrecipes.targets.profile import Profile
 from openrecipes.targets.read_profile import placed_in_profile
 from openrecipes.targets.rendering import Prepared, prepared, target_of
 from openrecipes.targets.run_book import RunBook, open_book
-from openrecipes.targets.starting import found_again, refuse_directory, started
+from openrecipes.targets.starting import found_again, refuse_directory, refuse_place, started
 from openrecipes.targets.stop import stop, stop_request
 from openrecipes.targets.target import Launch
 from openrecipes.targets.this_machine import machine_refusals, this_machine
@@ -85,6 +85,7 @@ def begun(asked: Asked, ready: Prepared) -> RunBook:
     ask_cost(asked.recipe, ready.launch.recipe, asked.profile, agreed=asked.agrees_to_cost)
     with placed_in_profile(asked.cluster, asked.profile):
         _refuse_other_image(asked.profile)
+        refuse_place(ready)
     refuse_directory(ready.target.name, asked.run_dir or Path(asked.profile.paths.runs or RUNS))
     rows = _rows_before(asked, ready)
     book = open_book(_directory(asked), ready, asked.recipe, asked.settings)

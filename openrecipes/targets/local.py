@@ -49,6 +49,7 @@ class LocalTarget:
             kept_variables=launch.profile.kept_variables,
             grace_seconds=GRACE_S,
             hang=hang_values(launch.profile.hang),
+            time_limit_seconds=launch.profile.time_limit_seconds,
             container=container_values(launch),
             has_gpus=has_gpus(launch),
         )

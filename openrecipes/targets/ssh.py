@@ -54,6 +54,7 @@ class SshTarget:
             kept_variables=(*profile.kept_variables, "SSH_AUTH_SOCK"),
             grace_seconds=HOST_GRACE_S,
             hang=hang_values(profile.hang),
+            time_limit_seconds=profile.time_limit_seconds,
             hosts=site.hosts[: node_count(launch)],
             config=site.config,
             ssh_options=site.options,

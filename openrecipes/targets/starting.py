@@ -77,11 +77,13 @@ def refuse_directory(target: str, root: Path) -> None:
         raise UsageError(Problem(place=place, rule="run-directory", what=what, mend=mend))
 
 
-def slurm_would_take(run: Path, name: str, ready: Prepared) -> str:
-    """What Slurm says of the job without taking it.
+def refuse_place(ready: Prepared) -> None:
+    """Nothing, if the launch has a place to go, as far as anybody can be asked before there is a run.
 
-    Raises: OutsideError where it would not; ProblemsError where it would, and the job would wait for ever.
+    Raises: OutsideError where Slurm does not answer; ProblemsError where its partition is too small.
     """
+    if ready.target.name != "slurm":
+        return
     site, wanted = ready.launch.profile.slurm, node_count(ready.launch)
     there = nodes_of(ran(PARTITIONS_COMMAND), site.partition if site else None)
     if there is not None and there < wanted:
@@ -89,6 +91,10 @@ def slurm_would_take(run: Path, name: str, ready: Prepared) -> str:
         mend = "name a partition with more nodes, or launch a smaller recipe"
         place = Place(file=ready.launch.profile.title, key="slurm.partition")
         raise ProblemsError(Problem(place=place, rule="target-nodes", what=what, mend=mend))
+
+
+def slurm_would_take(run: Path, name: str, ready: Prepared) -> str:
+    """What Slurm says of the job without taking it. Raises: OutsideError where it would not."""
     return ran(test_command(name, run), cwd=run, env=submit_environment(ready.launch.profile)).strip()
 
 

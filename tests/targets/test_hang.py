@@ -28,11 +28,16 @@ def ended(stage, monkeypatch):
     monkeypatch.setattr(node_script, "HANG_POLL_S", 1)
     monkeypatch.setattr("openrecipes.targets.local.GRACE_S", 2)
 
-    def run(env, **bounds):
+    def run(env, limit_s=None, **bounds):
         recipe = smoke_recipe(env=env)
         found = model(recipe.model)
         profile = Profile(
-            schema_version=1, name="stage", target="local", python=str(stage.python), hang=Hang(**{**SOON, **bounds})
+            schema_version=1,
+            name="stage",
+            target="local",
+            python=str(stage.python),
+            hang=Hang(**{**SOON, **bounds}),
+            time_limit_seconds=limit_s,
         )
         launch = Launch(recipe=recipe, model=found, command=command(recipe, found), profile=profile)
         rendered, place = stage.placed(launch)
@@ -57,6 +62,14 @@ def test_a_step_that_is_many_medians_late_ends_the_run(ended):
     run, _ = ended({"PLAY": "stall", "STEPS": "3"}, at_least_seconds=2)
     assert " after step 3 (limit 2 s, median " in run.job().cause
     assert outcome(run.job(), steps_read=3, steps_wanted=14, was_stopped=False)[0] == "failed"
+
+
+def test_the_time_limit_ends_a_run_that_no_scheduler_ends(ended):
+    run, took = ended({"PLAY": "steps", "STEP_S": "3"}, limit_s=4)
+    job = run.job()
+    assert took < 30
+    assert (job.cause, job.exit_status) == ("time limit of 4 s", 143)
+    assert "step 0:" in run.log.read_text()
 
 
 @pytest.mark.parametrize(

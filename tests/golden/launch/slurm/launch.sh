@@ -234,9 +234,14 @@ dead_line() { # FIRST LAST
 
 # Ends with an error where no step comes any more: none for so many times the median step, no first one in time, or
 # none for so long after a line that tells of a death. A run may live on after such a line, so it is given time.
+# And at the time limit, where no scheduler has ended it before.
 watch_steps() {
   local log=$RUN_DIR/log/train.log seen=0 last=$SECONDS took=() steps median limit after=0 lines=0 looked=0 dead='' dead_since=0
   while sleep 5; do
+    if [ "$SECONDS" -gt 7200 ]; then
+      echo "openrecipes: cause: time limit of 7200 s"
+      return 1
+    fi
     steps=$(grep -aoE '\bperf [0-9]+: ' "$log" 2>/dev/null | sort -u | wc -l)
     if [ "$steps" -gt "$seen" ]; then
       took+=($(((SECONDS - last) / (steps - seen))))
