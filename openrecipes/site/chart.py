@@ -5,6 +5,7 @@ allows no script or style of its own, and two builds have equal bytes.
 """
 
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 from xml.etree.ElementTree import Element, tostring
@@ -12,6 +13,10 @@ from xml.etree.ElementTree import Element, tostring
 import pygal
 from markupsafe import Markup
 from pygal.style import Style
+
+# pygal hangs an importer of the old kind into Python, for plugins of maps; every import that finds nothing would
+# warn of it from then on.
+sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__module__ != "pygal"]
 
 Points = Sequence[tuple[float, float]]
 

@@ -30,34 +30,37 @@ class GpuFacts:
     facts: tuple[tuple[str, Fact[Any], str], ...]
 
 
+_RECIPE: Final = "recipes/MODEL/GPU/ME-LAYOUT.yaml"
+_BUNDLE: Final = "evidence/MODEL/GPU/ME-LAYOUT.tar.gz"
 _STEPS: Final = (
     Step(
-        title="Derive a recipe",
-        text="Start from a published one. What follows from your change is derived again; the figures are empty.",
-        commands="openrecipes new my/recipe.yaml --from qwen3.5-397b-a17b/h200/attune-tp2-pp4-ep32 --set layout.pp=2\n"
-        "openrecipes check my/recipe.yaml\n"
-        "openrecipes plan my/recipe.yaml",
+        title="Derive a draft",
+        text="Start from a published recipe. What follows from your change is derived again; the figures are empty.",
+        commands="openrecipes new MODEL/GPU/ME-LAYOUT --from MODEL/GPU/AUTHOR-LAYOUT --author ME --set layout.tp=4\n"
+        f"openrecipes plan {_RECIPE}\n"
+        f"openrecipes check {_RECIPE}",
     ),
     Step(
         title="Measure it",
         text="The same rows, a rendered command, a log that is kept, a window that a rule chooses.",
-        commands="openrecipes run my/recipe.yaml --cluster CLUSTER.yaml --write",
+        commands=f"openrecipes run {_RECIPE} --cluster CLUSTER.yaml --write --against MODEL/GPU/AUTHOR-LAYOUT\n"
+        f"openrecipes env --run RUN_DIR --write {_RECIPE}",
     ),
     Step(
         title="Prove it",
-        text="Arguments and loss curve against a reference's, components against FP64.",
-        commands="openrecipes correctness configuration my/recipe.yaml REFERENCE\n"
-        "openrecipes correctness convergence CANDIDATE_LOG REFERENCE_LOG",
+        text="Arguments and loss curve against a reference's, components against FP64: needed for verified alone.",
+        commands="openrecipes correctness --help",
     ),
     Step(
         title="Pack the evidence and verify it",
         text="One file holds recipe, rendered files, log, environment and steps; every figure comes out of it again.",
-        commands="openrecipes bundle my/recipe.yaml RUN_DIR -o evidence.tar.gz\nopenrecipes verify evidence.tar.gz",
+        commands=f"openrecipes bundle {_RECIPE} RUN_DIR -o {_BUNDLE} --redact\n"
+        f"openrecipes verify {_BUNDLE} --recipe {_RECIPE}",
     ),
     Step(
         title="Open a pull request",
-        text="Add the recipe under recipes/MODEL/GPU/AUTHOR-LAYOUT.yaml, with its steps beside it for the pictures.",
-        commands="openrecipes site steps recipes/MODEL/GPU/AUTHOR-LAYOUT.yaml RUN_DIR\nopenrecipes check",
+        text="With the recipe and its bundle, nothing else. These are the checks that it will meet.",
+        commands="python .github/check_submission.py . --base origin/main",
     ),
 )
 

@@ -12,6 +12,7 @@ from made_library import made_library
 from site_pages import Page, target
 from varied_recipes import changed, published
 
+from openrecipes.cli.app import verb
 from openrecipes.recipe.library import Library
 from openrecipes.recipe.write import recipe_text
 from openrecipes.site.build import Site, build
@@ -243,3 +244,22 @@ def test_an_empty_library_has_a_site(tmp_path: Path) -> None:
     files = build(Library(root=tmp_path / "recipes")).files
     assert b"1,232.5" in files["index.html"]
     assert b"<entry>" not in files["feed.xml"]
+
+
+def test_the_commands_of_a_submission_are_verbs_and_options_that_are_there(pages: dict[str, Page]) -> None:
+    lines = [
+        line
+        for name, text in pages["submit.html"].texts.items()
+        if name.startswith("step-")
+        for line in text.splitlines()
+    ]
+    checked = 0
+    for line in lines:
+        program, *words = line.split()
+        if program != "openrecipes":
+            assert (ROOT / words[0]).is_file()
+            continue
+        options = {option for parameter in verb(words[0]).params for option in parameter.opts} | {"--help"}
+        assert {word for word in words if word.startswith("-")} <= options, line
+        checked += 1
+    assert checked >= 7

@@ -1,5 +1,7 @@
 """Pictures carry their data as a table, take their colours from the style sheet, and hold nothing foreign."""
 
+import importlib
+import sys
 from xml.etree import ElementTree
 
 import pytest
@@ -85,3 +87,9 @@ def test_equal_values_and_single_points_are_drawn() -> None:
     svg = chart.lines([("x", [(0.0, 1.0), (1.0, 1.0)])], title="T", unit=str, window=(0, 1))
     assert "nan" not in svg
     assert "inf" not in svg
+
+
+def test_the_chart_library_leaves_imports_alone() -> None:
+    assert [finder for finder in sys.meta_path if not hasattr(finder, "find_spec")] == []
+    with pytest.raises(ModuleNotFoundError):  # and not a warning, which would be an error here
+        importlib.import_module("no_such_module_anywhere")
