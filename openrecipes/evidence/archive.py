@@ -82,6 +82,8 @@ def read_archive(path: Path, into: Path) -> Archive:
 
     Raises: UsageError if the file cannot be opened.
     """
+    if path.exists() and not path.is_file():
+        raise unreadable(str(path), "is no plain file", "name the bundle")
     try:
         with path.open("rb") as raw:
             return _Reader(path, into).read(_Unpacked(raw))

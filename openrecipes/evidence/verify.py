@@ -51,6 +51,9 @@ class Verified:
         return {
             "ok": self.ok,
             "redacted": self.contents.redacted if self.contents else None,
+            "redacted_files": [one.model_dump() for one in self.contents.files if one.is_redacted]
+            if self.contents
+            else [],
             "runs": self.contents.runs if self.contents else None,
             "recipe_sha256": self.recipe_sha256,
             "figures": [figure.document() for figure in self.figures],

@@ -1,9 +1,8 @@
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from calls import Called, called
 from made_run_directories import job, made
 
 H200 = "qwen3.5-397b-a17b/h200"
@@ -12,9 +11,8 @@ LOG = ROOT / "tests/data/runs/qwen3.5-moe-small-tp2.log.gz"
 KEYS = {"comparable", "why_not", "ratio", "interval", "verdict", "differences", "base", "candidate"}
 
 
-def _compare(*words: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "openrecipes", "compare", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+def _compare(*words: str | Path) -> Called:
+    return called("compare", *words, cwd=ROOT)
 
 
 def test_two_published_recipes_compare_with_interval_and_differences() -> None:

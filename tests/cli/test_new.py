@@ -1,16 +1,14 @@
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from calls import Called, called
 
 SOURCE = "qwen3.5-397b-a17b/h200/attune-tp2-pp4-ep32"
 
 
-def _openrecipes(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "openrecipes", *words]
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
+def _openrecipes(folder: Path, *words: str) -> Called:
+    return called(*words, cwd=folder)
 
 
 def test_a_new_recipe_is_made_where_its_short_name_says_and_can_be_checked_and_built_on(tmp_path: Path) -> None:
