@@ -18,11 +18,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from preflight_asking import Outcome, judged, output_of, read
-from preflight_files import checkpoint_check, disk_check, file_check, rows_check, tokenizer_check, with_sha256
-from preflight_gpus import gpu_checks, kernel_check
-from preflight_host import clock_check, host_checks, leftovers_check, limit_checks, network_checks, reach_check
-from preflight_stack import stack_checks
+# The folder of a run's rendered files holds what was rendered, and nothing else.
+sys.dont_write_bytecode = True
+
+from preflight_asking import Outcome, judged, output_of, read  # noqa: E402
+from preflight_files import checkpoint_check, disk_check, file_check, rows_check, tokenizer_check, with_sha256  # noqa: E402
+from preflight_gpus import gpu_checks, kernel_check  # noqa: E402
+from preflight_host import clock_check, host_checks, leftovers_check, limit_checks, network_checks, reach_check  # noqa: E402
+from preflight_stack import stack_checks  # noqa: E402
 
 LOAD = Path(__file__).with_name("preflight_load.py")
 

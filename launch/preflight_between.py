@@ -64,7 +64,7 @@ def load(files: dict[str, str], words: list[str], limit_s: float) -> dict[str, A
     with tempfile.TemporaryDirectory() as folder:
         for name, text in files.items():
             pathlib.Path(folder, name).write_text(text, encoding="utf-8")
-        command = [sys.executable, f"{folder}/preflight_load.py", *words]
+        command = [sys.executable, "-B", f"{folder}/preflight_load.py", *words]
         try:
             ran = subprocess.run(command, capture_output=True, text=True, timeout=limit_s, check=False)
             why = ran.stderr[-300:]

@@ -113,7 +113,7 @@ def ranks(args: argparse.Namespace) -> tuple[list[dict[str, Any]], list[dict[str
     with tempfile.TemporaryDirectory() as folder:
         children = []
         for index in range(args.gpus):
-            command = [sys.executable, __file__, *own, "--rank", str(args.node * args.gpus + index)]
+            command = [sys.executable, "-B", __file__, *own, "--rank", str(args.node * args.gpus + index)]
             with Path(folder, f"{index}.out").open("wb") as out, Path(folder, f"{index}.err").open("wb") as err:
                 children.append(subprocess.Popen(command, stdout=out, stderr=err, stdin=subprocess.DEVNULL))
         states, end = [], time.monotonic() + args.limit

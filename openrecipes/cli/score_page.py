@@ -8,6 +8,7 @@ from rich.text import Text
 
 from openrecipes import units
 from openrecipes.cli.pictures import sparkline
+from openrecipes.cli.telemetry_lines import telemetry_lines
 from openrecipes.figures.flops import FORMULA_ID as FLOPS_FORMULA
 from openrecipes.figures.mfu import FORMULA_ID
 from openrecipes.runs.ledger import Ledger
@@ -51,6 +52,8 @@ def _lines(card: Scorecard) -> Iterator[Line]:
         yield from _headline(card, known)
         yield from _spread(known)
         yield "window tokens", units.thousands(known.window_tokens), f"{card.steps_read} steps read"
+    if card.telemetry is not None:
+        yield from telemetry_lines(card.telemetry)
     hours = "-" if card.gpu_hours is None else f"{card.gpu_hours:,.2f}"
     yield "GPU-hours", hours, card.gpu_hours_note
     yield "measured", str(card.measured or "-"), "weights: random" if card.weights else ""

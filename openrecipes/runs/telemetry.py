@@ -94,7 +94,7 @@ def telemetry(folder: Path, start_unix_s: float, end_unix_s: float) -> Telemetry
     """
     gpus: list[GpuTelemetry] = []
     notes: list[str] = []
-    files = sorted(folder.glob("*.jsonl"))[:MAX_NODES]
+    files = _files(folder)
     if not files:
         notes.append(f"no telemetry in {folder}")
     for path in files:
@@ -104,6 +104,13 @@ def telemetry(folder: Path, start_unix_s: float, end_unix_s: float) -> Telemetry
         gpus.extend(found.gpus())
         notes.extend(f"{path.name}: {note}" for note in found.notes())
     return Telemetry(start_unix_s=start_unix_s, end_unix_s=end_unix_s, gpus=tuple(gpus), notes=tuple(notes))
+
+
+def _files(folder: Path) -> list[Path]:
+    try:
+        return sorted(path for path in folder.glob("*.jsonl") if path.is_file())[:MAX_NODES]
+    except OSError:
+        return []
 
 
 class _Node:

@@ -46,6 +46,17 @@ def job_ledger(run: Run, window: ScoredWindow | None, gpus: int) -> Ledger | Non
     )
 
 
+def window_seconds(run: Run, window: ScoredWindow | None) -> tuple[float, float] | None:
+    """Start and end of the window by the job's clock, in seconds since 1970 (UTC); None where nothing tells them."""
+    job = run.job
+    if job is None or job.end_unix_s is None or window is None:
+        return None
+    zone_s = _zone_s(run, job.start_unix_s, job.end_unix_s)
+    by_number = {run.number(step): step for step in run.steps}
+    start, end = _window_start(by_number, window), _stamp(by_number, window.last)
+    return None if zone_s is None or start is None or end is None else (start + zone_s, end + zone_s)
+
+
 def _zone_s(run: Run, start: float, end: float) -> float | None:
     """Seconds from the log's clock to the job's; None where the log has no stamps or they do not fit in."""
     first, last = run.first_stamp_s, run.last_stamp_s

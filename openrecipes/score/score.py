@@ -21,6 +21,7 @@ from openrecipes.score.job_ledger import job_ledger
 from openrecipes.score.refusals import no_steps, refusals
 from openrecipes.score.run_evidence import Run
 from openrecipes.score.run_refusals import profiled, steps_of_dump
+from openrecipes.score.run_telemetry import run_telemetry
 from openrecipes.score.scene import Scene
 from openrecipes.score.scorecard import Figures, Scorecard
 from openrecipes.score.spread import drift, mean_interval, step_times
@@ -177,6 +178,7 @@ def _scorecard(
         deviations=run.record.deviations if run.record else (),
         flops=expected.flops,
         ledger=job_ledger(run, window, expected.gpus),
+        telemetry=run_telemetry(run, window),
     )
 
 

@@ -14,6 +14,7 @@ from openrecipes.problems import Problem, errors_in
 from openrecipes.recipe.result import ActiveParams, Result
 from openrecipes.recipe.write import json_ready, plain
 from openrecipes.runs.ledger import Ledger
+from openrecipes.score.run_telemetry import RunTelemetry
 from openrecipes.score.spread import Drift, StepTimes
 from openrecipes.score.window import STEADY_LIMITS, ScoredWindow
 
@@ -86,6 +87,7 @@ class Scorecard:
     deviations: tuple[str, ...]
     flops: TokenFlops | None = None
     ledger: Ledger | None = None
+    telemetry: RunTelemetry | None = None
     between_runs: BetweenRuns | None = None
     attempts: tuple[Attempt, ...] = ()
 
@@ -138,6 +140,7 @@ class Scorecard:
             "mfu_formula": MFU_FORMULA,
             "architecture_flops": self._architecture_flops(),
             "ledger": self.ledger.document() if self.ledger else None,
+            "telemetry": self.telemetry.document() if self.telemetry else None,
             "price": self.price,
             "usd_note": self.usd_note,
             "problems": [problem.document() for problem in self.problems],

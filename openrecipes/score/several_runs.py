@@ -146,6 +146,7 @@ def _over(card: Scorecard, scored: Sequence[Scorecard]) -> Scorecard:
         card,
         runs=len(scored),
         ledger=card.ledger if len(scored) == 1 else None,
+        telemetry=card.telemetry if len(scored) == 1 else None,
         measured=max((one.measured for one in scored if one.measured), default=None),
         gpu_hours=sum(hours) if all_known else None,
         gpu_hours_note=f"sum over {len(scored)} runs; {card.gpu_hours_note}" if all_known else "not known of every run",

@@ -209,7 +209,7 @@ def _reports(heard: Mapping[str, _Heard]) -> list[dict[str, Any]]:
         report = node.report()
         if report is not None:
             found.append({**report, "clock": node.clock})
-    return found
+    return sorted(found, key=lambda report: str(report["host"]))
 
 
 def with_skew(reports: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -8,7 +8,6 @@ from openrecipes.catalog.gpus import find_gpu
 from openrecipes.catalog.models import model
 from openrecipes.problems import ProblemsError
 from openrecipes.recipe.model import Recipe
-from openrecipes.rows.against_recipe import pinned_tokenizer
 from openrecipes.targets.checkpoint import config_sha256
 from openrecipes.targets.profile import Profile
 
@@ -137,8 +136,9 @@ def _path_words(profile: Profile, recipe: Recipe, sft_data: str | None) -> Itera
         made_for = _config_sha256(recipe)
         yield from ("--checkpoint", f"{paths.torch_dist}={made_for}" if made_for else paths.torch_dist)
     if paths.hf_checkpoint:
-        tokenizer = pinned_tokenizer(dataset)
-        yield from ("--tokenizer", f"{paths.hf_checkpoint}={tokenizer}" if tokenizer else paths.hf_checkpoint)
+        # As openrecipes.rows has it, whose import takes longer than a render does.
+        said = re.search(r"sha256[: ]+([0-9a-f]{64})", dataset.build.tokenizer)
+        yield from ("--tokenizer", f"{paths.hf_checkpoint}={said[1]}" if said else paths.hf_checkpoint)
 
 
 def _config_sha256(recipe: Recipe) -> str | None:
