@@ -60,7 +60,7 @@ class Loopback:
         return {**BASE_ENV, **ours, **(more or {})}
 
     def run(self, *words: str, cwd: Path = Path("/"), env: Mapping[str, str] | None = None,
-            timeout: float = 120) -> subprocess.CompletedProcess[str]:  # fmt: skip
+            timeout: float = 300) -> subprocess.CompletedProcess[str]:  # fmt: skip
         """A finished command."""
         command = [*self.enter(cwd), *words]
         return subprocess.run(
@@ -108,7 +108,7 @@ class Site:
             "paths": {**{name: str(self.folder / f) for name, f in paths.items()}, "sft_data": "/on/the/nodes.parquet"},
             "preflight": "off",
             "ray": {"folder": "/tmp/ray", "object_store_gib": 0.08},
-            "join_seconds": 120,
+            "join_seconds": 300,
         }
         if target == "ssh":
             hosts = [f"n{i}" for i in range(1, NODES + 1)]
@@ -145,7 +145,7 @@ class Site:
         return open_run_directory(self.folder / run)
 
 
-def wait_until(claim: Any, within_s: float = 60.0) -> None:
+def wait_until(claim: Any, within_s: float = 180.0) -> None:
     """Waits until a claim is true."""
     end = time.monotonic() + within_s
     while not claim():

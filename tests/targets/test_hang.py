@@ -1,8 +1,10 @@
 """Runs that never end by themselves: what ends them, how soon, and what is said of it."""
 
 import json
+import os
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 from smoke_recipe import smoke_recipe
@@ -128,3 +130,26 @@ def test_every_stem_is_a_line_and_a_healthy_log_holds_no_sign(stage):
     assert stems.splitlines() == list(table().stems)
     healthy = json.dumps({"train/loss": 1.5})
     assert not grep("signs/fatal.pcre", f"[2026-11-30 10:00:00] model.py:9 - step 3: {healthy}")
+
+
+REAL = sorted((Path(__file__).resolve().parent.parent / "data" / "logs" / "h200").glob("*.log.gz"))
+
+
+@pytest.mark.parametrize("path", REAL, ids=lambda path: path.name.partition(".")[0])
+def test_a_real_log_holds_a_sign_where_its_run_failed_and_none_where_it_was_well(path, tmp_path):
+    for file in sign_files():
+        (tmp_path / file.path).parent.mkdir(exist_ok=True)
+        (tmp_path / file.path).write_text(file.text)
+    look = 'zcat -- "$1" | grep -aF -f signs/stems.txt | grep -acP -f signs/fatal.pcre'
+    found = subprocess.run(
+        ["bash", "-c", look, "look", str(path)],
+        capture_output=True,
+        check=False,
+        cwd=tmp_path,
+        env={**os.environ, "LC_ALL": "C"},
+    )
+    assert (int(found.stdout) > 0) == path.name.startswith("fail-")
+
+
+def test_there_are_real_logs_of_both_kinds():
+    assert {"ok", "fail"} <= {path.name.partition("-")[0] for path in REAL}

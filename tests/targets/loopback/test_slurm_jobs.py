@@ -24,7 +24,7 @@ def test_a_job_that_is_cancelled_from_outside_says_so_and_leaves_nothing(site: S
     with site.cluster.start(*site.words(recipe, profile, "run"), cwd=site.folder) as harness:
         wait_until((site.folder / "run" / "seen.json").exists)
         site.cluster.run("scancel", job_id(site, "run"))
-        document = json.loads(harness.communicate(timeout=90)[0])
+        document = json.loads(harness.communicate(timeout=300)[0])
     assert harness.returncode == 130
     assert (document["outcome"], document["submission"]["ended_as"]) == ("interrupted", "CANCELLED")
     assert (document["job"]["signal"], document["job"]["exit_status"]) == ("TERM", 143)
@@ -78,7 +78,7 @@ def test_a_lost_terminal_leaves_the_job_running(site: Site) -> None:
     with site.cluster.start(*site.words(recipe, profile, "run"), cwd=site.folder) as harness:
         wait_until(lambda: has_steps(site, "run"))
         os.kill(child_of(harness.pid), signal.SIGHUP)
-        document = json.loads(harness.communicate(timeout=30)[0])
+        document = json.loads(harness.communicate(timeout=300)[0])
     assert (harness.returncode, document["outcome"]) == (0, "running")
     assert json.loads(site.follow("--attach", "run").stdout)["outcome"] == "completed"
 
@@ -87,7 +87,7 @@ def test_two_launches_at_once_keep_apart_and_of_two_into_one_directory_one_is_re
     recipe, profile = site.smoke(**STEPS)
     words = [site.words(recipe, profile, name) for name in ("one", "two", "two")]
     started = [site.cluster.start(*each, cwd=site.folder) for each in words]
-    ended = [(process.communicate(timeout=120), process.returncode) for process in started]
+    ended = [(process.communicate(timeout=300), process.returncode) for process in started]
     codes = [code for _, code in ended]
     assert codes[0] == 0
     assert sorted(codes[1:]) == [0, 2]
