@@ -65,6 +65,9 @@ def _rules(found: Configuration) -> Iterator[str]:
 
 
 def _asks(found: Configuration) -> Iterator[str]:
+    if found.not_compared:
+        yield ""
+        yield f"Not compared, since a log alone does not tell: {', '.join(found.not_compared)}."
     if not found.tolerated:
         return
     yield ""

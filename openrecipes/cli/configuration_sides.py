@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from openrecipes.cli.names import recipe_named
-from openrecipes.correctness.side import Side, side_of
+from openrecipes.correctness.side import Side, side_of, side_of_log
 from openrecipes.logs.run_log import read_log
 from openrecipes.logs.sources import RUN_LOG
 from openrecipes.problems import Place, Problem, UsageError
@@ -13,7 +13,7 @@ from openrecipes.runs.directory import RECORD, RunDirectory
 
 
 def side_named(name: str, log: str | None) -> Side:
-    """The side of a recipe, or of a run directory by the recipe that it launched and the log that it holds.
+    """The side of a recipe, of a run directory by the recipe that it launched and the log that it holds, or of a log.
 
     Raises: UsageError if there is no such recipe or log; ProblemsError if it cannot be compared.
     """
@@ -21,15 +21,12 @@ def side_named(name: str, log: str | None) -> Side:
     if (Path(name) / RECORD).is_file():
         held = str(Path(name) / RUN_LOG)
         return _side(name, read_recipe(directory.recipe), log or (held if directory.log.is_file() else None))
-    if Path(name).is_file() and Path(name).suffix not in (".yaml", ".yml"):
-        raise UsageError(
-            Problem(
-                place=Place(file=name),
-                rule="configuration-recipe",
-                what="this is no recipe; a log tells arguments, and neither rows nor environment",
-                mend="name the recipe that ran, and the log by --candidate-log or --reference-log",
-            )
-        )
+    if Path(name).exists() and Path(name).suffix not in (".yaml", ".yml"):
+        if log:
+            what = f"{name} is a log itself, and {log} is given as its log"
+            mend = "name the recipe that ran, or leave the option out"
+            raise UsageError(Problem(place=Place(file=name), rule="configuration-recipe", what=what, mend=mend))
+        return side_of_log(read_log([name]).arguments, name)
     return _side(name, recipe_named(name), log)
 
 

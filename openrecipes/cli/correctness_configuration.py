@@ -10,7 +10,7 @@ from openrecipes.cli.configuration_sides import side_named
 from openrecipes.cli.names import recipe_named
 from openrecipes.correctness.configuration import configuration as compared
 from openrecipes.correctness.own_run import differences_from_recipe
-from openrecipes.problems import ProblemsError, errors_in
+from openrecipes.problems import Place, Problem, ProblemsError, errors_in
 from openrecipes.recipe.write import plain
 from openrecipes.write_back.correctness_parts import with_configuration
 from openrecipes.write_back.write_result import write_block
@@ -19,8 +19,10 @@ _LOG = "Log of its run: judge the arguments that the trainer printed."
 
 
 def configuration(
-    candidate: Annotated[str, typer.Argument(help="The recipe to judge, or a run directory of it.")],
-    reference: Annotated[str, typer.Argument(help="The recipe that it is held against, or a run directory of it.")],
+    candidate: Annotated[str, typer.Argument(help="The recipe to judge, a run directory of it, or a log.")],
+    reference: Annotated[
+        str, typer.Argument(help="The recipe that it is held against, a run directory of it, or a log.")
+    ],
     *,
     candidate_log: Annotated[str | None, typer.Option(metavar="LOG", help=_LOG)] = None,
     reference_log: Annotated[str | None, typer.Option(metavar="LOG", help=_LOG)] = None,
@@ -38,6 +40,8 @@ def configuration(
     notes = [note for side in (found.candidate, found.reference) for note in differences_from_recipe(side)]
     if errors_in(notes) and located:
         raise ProblemsError(*notes)
+    if located and found.not_compared:
+        raise ProblemsError(_not_whole(reference))
     document["problems"] = [note.document() for note in notes]
     if located:
         block = with_configuration(located.recipe.correctness, found.result, found.evidence())
@@ -47,3 +51,12 @@ def configuration(
     output.result(document, as_json=json, text=configuration_page(found, everything=everything))
     output.problems(notes)
     raise typer.Exit(0 if found.passed else 1)
+
+
+def _not_whole(reference: str) -> Problem:
+    return Problem(
+        place=Place(file=reference),
+        rule="configuration-recipe",
+        what="a log alone tells neither environment nor rows, so that this is no evidence for a recipe",
+        mend="name the recipe that ran, and the log by --reference-log",
+    )

@@ -38,6 +38,12 @@ class Configuration:
         return "pass" if self.passed else "fail"
 
     @property
+    def not_compared(self) -> tuple[str, ...]:
+        """What a log alone does not tell."""
+        known = self.candidate.recipe is not None and self.reference.recipe is not None
+        return () if known else ("environment", "rows", "row length", "starting weights")
+
+    @property
     def tolerated(self) -> tuple[Item, ...]:
         """Differences that pass only because the convergence check is to show that they do no harm."""
         return tuple(item for item in self.items if item.judged == "tolerated")
@@ -68,6 +74,7 @@ class Configuration:
             "candidate": _side(self.candidate),
             "reference": _side(self.reference),
             "classes": self.table,
+            "not_compared": list(self.not_compared),
             "counts": counts,
             "needs_convergence": bool(self.tolerated),
             "needs_components": list(self.components),

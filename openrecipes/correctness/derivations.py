@@ -102,6 +102,8 @@ def _megatron_fills_in(values: Values) -> Mapping[str, str]:
         "params_dtype": "fp16" if values.get("fp16") == "True" else "bf16" if values.get("bf16") == "True" else "fp32",
         "data_parallel_size": _data_parallel(values),
     }
+    if values.get("fp16") == "True" and _unset(values, "loss_scale"):
+        changed["check_for_nan_in_loss_and_grad"] = "False"  # with a dynamic loss scale NaN is a signal to it
     if constant:
         changed |= {"start_weight_decay": decay, "end_weight_decay": decay}
     if not _unset(values, "num_experts"):

@@ -72,8 +72,9 @@ def judged_arguments(candidate: Side, reference: Side, table: ArgumentClasses) -
 
 
 def judged_environment(candidate: Side, reference: Side, table: ArgumentClasses) -> Iterator[Item]:
-    """Every variable that either recipe sets."""
-    ours, theirs = candidate.environment, reference.environment
+    """Every variable that either recipe sets; of a log alone only those that the arguments set."""
+    known = candidate.recipe is not None and reference.recipe is not None
+    ours, theirs = (side.environment if known else side.variables_of_the_actors for side in (candidate, reference))
     for name in dict.fromkeys((*ours, *theirs)):
         pair = (ours.get(name, UNSET), theirs.get(name, UNSET))
         listing = table.of_environment(name)
@@ -84,10 +85,10 @@ def judged_environment(candidate: Side, reference: Side, table: ArgumentClasses)
 
 
 def judged_workload(candidate: Side, reference: Side) -> Iterator[Item]:
-    """What is trained on, as the recipes say it."""
+    """What is trained on, as the recipes say it; nothing where one side is a log alone."""
     ours, theirs = candidate.workload, reference.workload
-    for name, value in ours.items():
-        pair = (value, theirs[name])
+    for name in ours if theirs else ():
+        pair = (ours[name], theirs[name])
         if pair == (NOT_STATED, NOT_STATED):
             why, passed = "neither recipe knows the hash of its rows; their name must do", True
         elif pair[0] == pair[1]:
@@ -208,4 +209,8 @@ def _defaults(side: Side) -> Mapping[str, str]:
 
 
 def _is_told_by_one_log(candidate: Side, reference: Side) -> bool:
-    return (candidate.effective.source != candidate.name) != (reference.effective.source != reference.name)
+    return _is_told_by_a_log(candidate) != _is_told_by_a_log(reference)
+
+
+def _is_told_by_a_log(side: Side) -> bool:
+    return side.recipe is None or side.effective.source != side.name

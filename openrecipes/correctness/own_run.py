@@ -33,7 +33,7 @@ def differences_from_recipe(ran: Side) -> tuple[Problem, ...]:
 
     Raises: ProblemsError where the recipe's fields give no command.
     """
-    if ran.effective.source == ran.name:
+    if ran.effective.source == ran.name or ran.recipe is None:
         return ()
     return tuple(_differences(ran, side_of(ran.recipe, name=ran.name)))
 

@@ -97,7 +97,7 @@ def _differing(candidate: Side, reference: Side, table: ArgumentClasses) -> set[
 
 
 def _batch(side: Side) -> Iterator[str]:
-    world = side.whole("world_size") or side.recipe.gpu.count
+    world = side.gpus
     tp, pp, cp = (side.whole(name) or 1 for name in _DEGREES)
     if world % (tp * pp * cp):
         yield f"{world} GPUs / (tp {tp} x pp {pp} x cp {cp}) is no whole number"
@@ -106,7 +106,7 @@ def _batch(side: Side) -> Iterator[str]:
     )
     if rows and batch and rows * (samples or 1) % batch:
         yield f"{rows} rows x {samples or 1} samples a rollout are no whole number of batches of {batch}"
-    stated = side.recipe.workload.global_batch
+    stated = side.recipe.workload.global_batch if side.recipe else batch
     if batch and batch != stated:
         yield f"global_batch_size {batch}, but workload.global_batch is {stated}"
 
@@ -122,7 +122,7 @@ def _sequence(side: Side) -> Iterator[str]:
 def _experts(side: Side) -> Iterator[str]:
     experts, ep = side.whole("num_experts"), side.whole("expert_model_parallel_size") or 1
     etp, pp = side.whole("expert_tensor_parallel_size") or 1, side.whole("pipeline_model_parallel_size") or 1
-    world = side.whole("world_size") or side.recipe.gpu.count
+    world = side.gpus
     if experts and experts % ep:
         yield f"{experts} experts / ep {ep} is no whole number"
     if experts and world % (etp * ep * pp):
@@ -138,8 +138,8 @@ def _layers(side: Side) -> Iterator[str]:
 
 
 def _context(side: Side) -> Iterator[str]:
-    cp, tokens = side.whole("context_parallel_size") or 1, side.recipe.workload.row_tokens
-    if cp > 1 and tokens % (2 * cp):
+    cp, tokens = side.whole("context_parallel_size") or 1, side.recipe.workload.row_tokens if side.recipe else None
+    if cp > 1 and tokens and tokens % (2 * cp):
         yield f"rows of {tokens} tokens / (2 x cp {cp}) is no whole number"
     sizes = expanded(side.text("hierarchical_context_parallel_sizes"))
     product = 1
@@ -177,7 +177,7 @@ def _mend(name: str, steps: str) -> str:
 
 
 def _permute_fusion(side: Side) -> Iterator[str]:
-    stated = side.recipe.stack.transformer_engine
+    stated = side.recipe.stack.transformer_engine if side.recipe else None
     version = version_in(stated or "")
     if side.is_on("moe_permute_fusion") and version is not None and version < _LEAST_TE:
         yield f"Transformer Engine {stated} has no fused permutation"

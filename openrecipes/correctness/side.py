@@ -1,4 +1,4 @@
-"""One side of the configuration check: a recipe, and what its run has in effect."""
+"""One side of the configuration check: a recipe and what its run has in effect, or a log alone."""
 
 import re
 from collections.abc import Mapping
@@ -18,10 +18,13 @@ _VARIABLE: Final = re.compile(r"""['"]([A-Za-z_][A-Za-z0-9_]{0,200})['"]\s*:\s*[
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Side:
-    """A recipe by its name, its effective arguments, and those that its model's own config asks for."""
+    """A recipe by its name, its effective arguments, and those that its model's own config asks for.
+
+    `recipe` is None where only a log is known, which tells neither environment nor rows.
+    """
 
     name: str
-    recipe: Recipe
+    recipe: Recipe | None
     effective: Effective
     catalogue: ArgumentCatalogue
     of_the_model: Mapping[str, str]
@@ -29,11 +32,23 @@ class Side:
     @property
     def environment(self) -> Mapping[str, str]:
         """The recipe's variables, as it writes them, and those that an argument of slime sets in the actors."""
-        return {**self.recipe.env, **dict(_VARIABLE.findall(self.text("train_env_vars")))}
+        return {**(self.recipe.env if self.recipe else {}), **self.variables_of_the_actors}
+
+    @property
+    def variables_of_the_actors(self) -> Mapping[str, str]:
+        """Variables that --train-env-vars sets."""
+        return dict(_VARIABLE.findall(self.text("train_env_vars")))
+
+    @property
+    def gpus(self) -> int:
+        """GPUs of the run, as its arguments say, else its recipe."""
+        return self.whole("world_size") or (self.recipe.gpu.count if self.recipe else 1)
 
     @property
     def workload(self) -> Mapping[str, str]:
-        """What is trained on, where no argument of the trainer says it; by the recipe's key."""
+        """What is trained on, where no argument of the trainer says it; by the recipe's key. Empty for a log."""
+        if self.recipe is None:
+            return {}
         recipe, work = self.recipe, self.recipe.workload
         return {
             "model": recipe.model,
@@ -72,23 +87,39 @@ def side_of(recipe: Recipe, *, name: str, dump: Mapping[str, str] | None = None,
     """
     catalogue = _catalogue(recipe)
     found = model(recipe.model)
-    if dump is None:
-        effective = of_recipe(recipe, found, catalogue, source=name)
-    elif dump:
-        effective = of_dump(dump, source=log)
-    else:
-        raise _refused(
-            Place(file=log),
-            "configuration-dump",
-            "the log holds no argument dump of Megatron-LM",
-            "name the log of the node that prints it, or compare the recipes alone",
-        )
+    effective = of_recipe(recipe, found, catalogue, source=name) if dump is None else _printed(dump, log)
     return Side(
         name=name,
         recipe=recipe,
         effective=effective,
         catalogue=catalogue,
         of_the_model=_of_the_model(found, catalogue),
+    )
+
+
+def side_of_log(dump: Mapping[str, str], log: str) -> Side:
+    """The side of a log whose recipe is not known, by the first known parser.
+
+    Raises: ProblemsError for a log without a dump.
+    """
+    effective = _printed(dump, log)
+    return Side(
+        name=log,
+        recipe=None,
+        effective=effective,
+        catalogue=argument_catalogue(stack_ids()[0]),
+        of_the_model={},
+    )
+
+
+def _printed(dump: Mapping[str, str], log: str) -> Effective:
+    if dump:
+        return of_dump(dump, source=log)
+    raise _refused(
+        Place(file=log),
+        "configuration-dump",
+        "the log holds no argument dump of Megatron-LM",
+        "name the log of the node that prints it, or compare the recipes alone",
     )
 
 

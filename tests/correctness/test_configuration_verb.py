@@ -93,7 +93,8 @@ def test_a_log_of_another_recipe_is_told_and_not_written(tmp_path: Path) -> None
     [
         ((TP2, "no/such/recipe"), 2, "no/such/recipe"),
         ((TP2, TP1, "--candidate-log", "no-such.log"), 2, "no such file"),
-        ((LOG2, TP1), 2, "name the recipe that ran"),
+        ((LOG2, TP1, "--candidate-log", LOG1), 2, "is a log itself"),
+        ((TP2, LOG1, "--write"), 1, "no evidence for a recipe"),
         (("qwen3.5-moe-mini/cpu/smoke-dp2", TP1), 1, "arguments have no classes"),
         ((TP2, TP1, "--candidate-log", "tests/data/logs/ray/plain.log"), 1, "no argument dump"),
     ],
@@ -103,6 +104,19 @@ def test_what_cannot_be_compared_is_refused(words: tuple[str, ...], status: int,
     assert done.returncode == status, done.stderr
     assert said in " ".join(done.stderr.split())
     assert "Traceback" not in done.stderr
+
+
+def test_logs_alone_are_compared_by_their_arguments_and_say_what_they_do_not_tell() -> None:
+    document = json.loads(openrecipes(LOG2, LOG1, "--json").stdout)
+    assert document["result"] == "pass"
+    assert "environment" in document["not_compared"]
+    assert {item["kind"] for item in document["arguments"]} == {"argument"}
+    assert "Not compared, since a log alone does not tell: environment, rows" in openrecipes(TP2, LOG1).stdout
+    custom = "tests/data/logs/h200/ok-q35-tp2sp-ep2.log.gz"
+    done = openrecipes(custom, custom)
+    assert done.returncode == 1
+    assert "--custom-megatron-init-path  forbidden" in done.stdout
+    assert "MEMHOOK_OUT" in done.stdout
 
 
 def test_a_run_directory_stands_for_its_recipe_and_its_log(tmp_path: Path) -> None:
