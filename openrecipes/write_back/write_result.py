@@ -20,6 +20,7 @@ from openrecipes.write_back.replace_file import replace_file
 from openrecipes.write_back.result_patch import BlockName, text_with_block
 
 _EARLIER = "of an earlier run: "
+_OF_THE_RECORD = ("render_sha256", "weights", "deviations")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -54,7 +55,7 @@ def text_with_result(located: LocatedRecipe, result: Result) -> str:
 
     Raises: ProblemsError if the text cannot be changed in that block alone.
     """
-    return text_with_block(located.text, located.file, "result", plain(_with_gpu_hours(located.recipe.result, result)))
+    return text_with_block(located.text, located.file, "result", plain(_with_known(located.recipe.result, result)))
 
 
 def write_block(located: LocatedRecipe, key: BlockName, value: dict[str, Any]) -> Written:
@@ -71,6 +72,15 @@ def _written(located: LocatedRecipe, text: str) -> Written:
     if text != located.text:
         replace_file(Path(located.file), located.text, text)
     return Written(file=located.file, text=text, changed=text != located.text)
+
+
+def _with_known(old: Result, new: Result) -> Result:
+    """The new result, with what a run record told of the same log before, where this time there was no record."""
+    kept: dict[str, Any] = {}
+    if old.log_sha256 is not None and old.log_sha256 == new.log_sha256:
+        kept = {name: getattr(old, name) for name in _OF_THE_RECORD if getattr(new, name) is None}
+    known = {name: value for name, value in kept.items() if value is not None}
+    return _with_gpu_hours(old, new.model_copy(update=known))
 
 
 def _with_gpu_hours(old: Result, new: Result) -> Result:

@@ -129,6 +129,18 @@ def test_stored_gpu_hours_are_never_erased(file: Path) -> None:
     assert read_recipe(file).recipe.result.gpu_hours == 12.5
 
 
+def test_a_bare_log_keeps_what_the_record_of_the_same_log_told(file: Path) -> None:
+    known = {"render_sha256": "b" * 64, "weights": "random", "deviations": ("arguments.lr 0.001",)}
+    write_result(read_recipe(file), result(read_recipe(file), log_sha256="a" * 64, **known))
+    bare = dict.fromkeys(known)
+    write_result(read_recipe(file), result(read_recipe(file), log_sha256="a" * 64, **bare))
+    stored = read_recipe(file).recipe.result
+    assert {name: getattr(stored, name) for name in known} == known
+    write_result(read_recipe(file), result(read_recipe(file), log_sha256="c" * 64, **bare), force=True)
+    stored = read_recipe(file).recipe.result
+    assert [getattr(stored, name) for name in known] == [None, None, None]
+
+
 def test_a_recipe_changed_after_reading_is_left_alone(file: Path) -> None:
     located = read_recipe(file)
     file.write_text(file.read_text().replace("name: ATTUNE", "name: Others"))
