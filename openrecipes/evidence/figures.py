@@ -12,6 +12,8 @@ from openrecipes.recipe.write import json_ready, plain
 
 # Words of the author's own about a figure.
 _WORDS: Final = frozenset({"mfu_note", "gpu_hours_note", "active_params"})
+FIGURES: Final = tuple(name for name in Result.model_fields if name not in _WORDS)
+"""The keys of a result that follow from its runs, those of active_params apart."""
 # A claim may leave these out; where it has them, they must hold.
 _MAY_BE_ABSENT: Final = frozenset({"rule", "timer", "token_definition", "steps_read", "confidence_interval"})
 

@@ -86,12 +86,19 @@ class RunTies:
         claim, allowed = self._claim.recipe, self._claim.recipe.result.deviations or ()
         same_flags = launched.model_copy(update={"arguments": claim.arguments})
         yield from other_work(self._claim, same_flags)
-        for name, one, other in _differing(claim.arguments or {}, launched.arguments or {}):
-            if not any(words.startswith(f"arguments.{name}=") for words in allowed):
-                yield self._problem("recipe.yaml", f"arguments.{name} was {other}, but the recipe says {one}")
-        for name, one, other in _differing(claim.env, launched.env):
-            if not any(words.startswith(f"env.{name}=") for words in allowed):
-                yield self._problem("recipe.yaml", f"env.{name} was {other}, but the recipe says {one}")
+        for block, mine, theirs in (
+            ("arguments", claim.arguments or {}, launched.arguments or {}),
+            ("env", claim.env, launched.env),
+        ):
+            for name, one, other in _differing(mine, theirs):
+                if not any(words.startswith(f"{block}.{name}=") for words in allowed):
+                    yield Problem(
+                        place=self._claim.place("result.deviations"),
+                        rule="bundle-deviation",
+                        what=f"the run had {block}.{name} {_shown(other)}, the recipe has {_shown(one)}, "
+                        "and no deviation says so",
+                        mend="openrecipes score RECIPE RUN_DIR --write writes the deviations of the run",
+                    )
         yield from self._record_of(record, launched)
 
     def _record_of(self, record: RunRecord, launched: Recipe) -> Iterator[Problem]:
@@ -175,6 +182,11 @@ def original_log_sha256(contents: Contents, folder: str) -> str | None:
 def _belongs(path: str, launched: dict[str, str]) -> bool:
     is_telemetry = path.startswith(f"{TELEMETRY}/") and path.count("/") == 1 and path.endswith(".jsonl")
     return path in NEEDED or path in OPTIONAL or path in launched or is_telemetry
+
+
+def _shown(value: Any) -> str:
+    text = "nothing" if value is None else str(value)
+    return text if len(text) <= 80 else f"{text[:79]}…"
 
 
 def _differing(one: dict[str, Any], other: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:

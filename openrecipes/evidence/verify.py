@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from openrecipes.evidence.archive import Member, read_archive
 from openrecipes.evidence.contents import CONTENTS, MAX_CONTENTS_BYTES, RECIPE, Contents, run_folder
-from openrecipes.evidence.figures import Figure, derived_figures
+from openrecipes.evidence.figures import FIGURES, Figure, derived_figures
 from openrecipes.evidence.leftovers import left_private
 from openrecipes.evidence.ties import RunTies, bounded_json, original_log_sha256
 from openrecipes.problems import Place, Problem, ProblemsError, errors_in, in_order
@@ -27,8 +27,6 @@ from openrecipes.score.several_runs import score_runs
 MAX_FILE_BYTES: Final = 64 * 2**20
 _MAY_BE_LARGE: Final = ("/log/train.log", ".jsonl")
 _MEND: Final = "make the bundle again, from the run as it was left"
-# Of result.json: what says where files lay when it was written.
-_NOT_COMPARED: Final = frozenset({"problems", "attempts"})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -179,10 +177,8 @@ def _stored_result(root: Path, folders: tuple[str, ...], card: Scorecard) -> Ite
     if not isinstance(stored, dict):
         yield _problem(f"{folders[0]}/result.json", "holds no result", "figure-differs")
         return
-    for name in derived:
-        if name in _NOT_COMPARED or name not in stored:
-            continue
-        if stored[name] != derived[name]:
+    for name in (*FIGURES, "step_time_s", "drift"):
+        if name in stored and stored[name] != derived[name]:
             what = f"{name} is {_shown(stored[name])}, but the log gives {_shown(derived[name])}"
             yield _problem(f"{folders[0]}/result.json", what, "figure-differs")
 
