@@ -20,6 +20,7 @@ def convergence_page(found: Convergence) -> str:
                 ("candidate", _arm(found.candidate.name, found.candidate.log_sha256)),
                 ("reference", _arm(found.reference.name, found.reference.log_sha256)),
                 *([("frozen arm", _arm(found.frozen.name, found.frozen.log_sha256))] if found.frozen else []),
+                *([("noise from", _arm(found.repeat.name, found.repeat.log_sha256))] if found.repeat else []),
             ]
         ),
     )
@@ -54,12 +55,15 @@ def _rule(each: BridgeVerdict, *, decides: bool) -> tuple[str, ...]:
 
 
 def _strict(found: Convergence) -> Iterator[str]:
-    rows = [(f"strict companion ({STRICT.name})", "", "figure", "bound", "")]
+    noise = "noise" if found.repeat else ""
+    rows = [(f"strict companion ({STRICT.name})", "", "figure", "bound", noise, "")]
     for check in found.strict:
         word = {"pass": "ok", "fail": "FAILS", "not compared": "not compared"}[check.result]
-        value = _correlation(check.value) if check.name == "correlation" else _figure(check.value)
-        rows.append((check.name, word, value, _figure(check.bound), check.why))
-    yield from columns(rows, right=(2, 3))
+        form = _correlation if check.name == "correlation" else _figure
+        heard = form(check.noise) if found.repeat and check.noise is not None else ""
+        rows.append((check.name, word, form(check.value), _figure(check.bound), heard, check.why))
+    shown = rows if found.repeat else [(*row[:4], row[5]) for row in rows]
+    yield from columns(shown, right=(2, 3, 4) if found.repeat else (2, 3))
 
 
 def _correlation(value: float | None) -> str:

@@ -32,6 +32,9 @@ def convergence(
         str | None,
         typer.Option(metavar="LOG", help="The reference recipe at learning rate 0, for the learning signal."),
     ] = None,
+    repeat: Annotated[
+        str | None, typer.Option(metavar="LOG", help="The reference run again: its distance from it is the noise.")
+    ] = None,
     rule: Annotated[Rule, typer.Option(help="Threshold set that decides.")] = _DEFAULT,
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw both curves: .svg, or .png with matplotlib.")
@@ -49,8 +52,13 @@ def convergence(
     if plot:
         check_image_file(plot)
     located = recipe_named(write) if write else None
-    arms = curve_named(candidate_log), curve_named(reference_log)
-    found = compared(*arms, frozen=curve_named(frozen) if frozen else None, rule=BRIDGE_RULES[rule])
+    found = compared(
+        curve_named(candidate_log),
+        curve_named(reference_log),
+        frozen=curve_named(frozen) if frozen else None,
+        repeat=curve_named(repeat) if repeat else None,
+        rule=BRIDGE_RULES[rule],
+    )
     document, text = found.document(), convergence_page(found)
     if plot:
         write_image(found, plot)

@@ -1,7 +1,7 @@
 """Two loss curves compared: Megatron-Bridge's published check, and the strict companion that closes its holes.
 
     convergence(candidate, reference)                    -> Convergence; .passed, .document(), .block()
-    convergence(candidate, reference, frozen=arm, rule=FUNCTION)
+    convergence(candidate, reference, frozen=arm, repeat=reference_again, rule=FUNCTION)
 
 Passes only where the named rule and every strict check that the logs allow pass. Fail-closed: curves that cannot be
 compared are a refusal, and a refusal is a fail.
@@ -28,7 +28,9 @@ _LARGEST: Final = 1e18
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Convergence:
-    """The comparison of two curves. `bridge` holds Megatron-Bridge's check under each of its threshold sets.
+    """The comparison of two curves; `repeat` is the reference run again, whose distance from it is noise.
+
+    `bridge` holds Megatron-Bridge's check under each of its threshold sets.
 
     Both `bridge` and `strict` are empty where the comparison was refused.
     """
@@ -36,6 +38,7 @@ class Convergence:
     candidate: Curve
     reference: Curve
     frozen: Curve | None
+    repeat: Curve | None
     rule: BridgeRule
     bridge: tuple[BridgeVerdict, ...]
     strict: tuple[StrictCheck, ...]
@@ -137,22 +140,29 @@ class Convergence:
 
     def _note(self) -> str:
         arms = f"candidate: {self.candidate.name}; reference: {self.reference.name}"
-        return arms + (f"; frozen arm: {self.frozen.name}" if self.frozen else "")
+        arms += f"; frozen arm: {self.frozen.name}" if self.frozen else ""
+        return arms + (f"; reference again: {self.repeat.name}" if self.repeat else "")
 
 
 def convergence(
-    candidate: Curve, reference: Curve, *, frozen: Curve | None = None, rule: BridgeRule = PIPELINE
+    candidate: Curve,
+    reference: Curve,
+    *,
+    frozen: Curve | None = None,
+    repeat: Curve | None = None,
+    rule: BridgeRule = PIPELINE,
 ) -> Convergence:
     """The verdict on a candidate's curve against a reference's; every refusal is a problem in it, none is raised."""
-    problems = tuple(_problems(candidate, reference, frozen))
+    problems = tuple(_problems(candidate, reference, frozen, repeat))
     refused = bool(errors_in(problems))
     return Convergence(
         candidate=candidate,
         reference=reference,
         frozen=frozen,
+        repeat=repeat,
         rule=rule,
         bridge=() if refused else tuple(_bridge(candidate, reference, each) for each in BRIDGE_RULES.values()),
-        strict=() if refused else _strict(candidate, reference, frozen, rule),
+        strict=() if refused else tuple(_strict(candidate, reference, frozen, repeat, rule)),
         problems=problems,
     )
 
@@ -162,15 +172,20 @@ def _bridge(candidate: Curve, reference: Curve, rule: BridgeRule) -> BridgeVerdi
     return bridge_verdict(_numbers(candidate, reference.steps), _numbers(reference, reference.steps), rule)
 
 
-def _strict(candidate: Curve, reference: Curve, frozen: Curve | None, rule: BridgeRule) -> tuple[StrictCheck, ...]:
-    steps = reference.steps
-    return strict_checks(
-        candidate, reference, frozen, scored_from=steps[int(len(steps) * rule.skip_first)], rule=STRICT
-    )
+def _strict(
+    candidate: Curve, reference: Curve, frozen: Curve | None, repeat: Curve | None, rule: BridgeRule
+) -> Iterator[StrictCheck]:
+    scored_from = reference.steps[int(len(reference.steps) * rule.skip_first)]
+    noise: dict[str, float | None] = {}
+    if repeat is not None:
+        again = strict_checks(repeat, reference, frozen, scored_from=scored_from, rule=STRICT)
+        noise = {check.name: check.value for check in again if check.name != "points"}
+    for check in strict_checks(candidate, reference, frozen, scored_from=scored_from, rule=STRICT):
+        yield replace(check, noise=noise.get(check.name))
 
 
-def _problems(candidate: Curve, reference: Curve, frozen: Curve | None) -> Iterator[Problem]:
-    for arm in (candidate, reference, *([frozen] if frozen else [])):
+def _problems(candidate: Curve, reference: Curve, frozen: Curve | None, repeat: Curve | None) -> Iterator[Problem]:
+    for arm in filter(None, (candidate, reference, frozen, repeat)):
         # What is wrong with the steps, the strict checks judge; here it only explains them.
         yield from (replace(problem, severity="warning") for problem in arm.problems)
         if not any(point.loss is not None for point in arm.points):
@@ -189,6 +204,8 @@ def _problems(candidate: Curve, reference: Curve, frozen: Curve | None) -> Itera
             mend="name the log of another run",
         )
     yield from schedule_refusals(candidate, reference)
+    if repeat is not None:
+        yield from schedule_refusals(repeat, reference)
     if frozen is not None:
         yield from frozen_refusals(frozen)
 

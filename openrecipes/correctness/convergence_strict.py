@@ -15,13 +15,17 @@ Standing = Literal["pass", "fail", "not compared"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StrictCheck:
-    """One check: what it found in words, and the figure with its bound where there is one."""
+    """One check: what it found in words, and the figure with its bound where there is one.
+
+    `noise` is the figure that a repetition of the reference has against it.
+    """
 
     name: str
     result: Standing
     why: str
     value: float | None = None
     bound: float | None = None
+    noise: float | None = None
 
     def document(self) -> dict[str, Any]:
         """The check as `--json` prints it."""
@@ -30,6 +34,7 @@ class StrictCheck:
             "result": self.result,
             "value": self.value,
             "bound": self.bound,
+            "noise": self.noise,
             "why": self.why,
         }
 

@@ -153,6 +153,22 @@ def test_a_gradient_norm_may_differ_by_a_percent_or_by_a_hundredth() -> None:
     assert convergence(near, reference()).passed
 
 
+def test_a_repetition_of_the_reference_puts_the_noise_beside_each_figure() -> None:
+    again = curve(np.multiply(REFERENCE, 1 + 1e-5).tolist(), name="again.log")
+    found = convergence(curve(CANDIDATE), reference(), repeat=again)
+    final = found.check("final-loss")
+    assert final is not None
+    assert final.noise == pytest.approx(1e-5)
+    assert final.value == pytest.approx(8.355e-5, rel=1e-3)
+    assert "reference again: again.log" in found.document()["note"]
+    assert convergence(curve(CANDIDATE), reference()).check("final-loss").noise is None  # type: ignore[union-attr]
+
+
+def test_a_repetition_of_another_schedule_is_refused() -> None:
+    found = convergence(curve(CANDIDATE), reference(), repeat=curve(REFERENCE[:14], name="again.log"))
+    assert [problem.place.file for problem in found.problems] == ["again.log"]
+
+
 def test_fewer_than_ten_scored_points_say_too_little() -> None:
     found = convergence(curve(CANDIDATE[:11]), curve(REFERENCE[:11], name="reference.log"))
     assert failed(found) == {"points"}
