@@ -13,7 +13,9 @@ TRAINER = """
 import json, os, signal, subprocess, sys, time
 seen = os.path.join(os.environ["OPENRECIPES_RUN_DIR"], "seen.json")
 with open(seen + ".new", "w") as file:
-    json.dump({"argv": sys.argv[1:], "env": dict(os.environ), "cwd": os.getcwd(), "pid": os.getpid()}, file)
+    files = {word: os.path.getsize(word) for word in sys.argv[1:] if os.path.isfile(word)}
+    seen_now = {"argv": sys.argv[1:], "env": dict(os.environ), "cwd": os.getcwd(), "pid": os.getpid(), "files": files}
+    json.dump(seen_now, file)
 os.replace(seen + ".new", seen)
 play = os.environ.get("PLAY", "steps")
 if play == "deaf":

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from loopback import PUBLISHED, Site, settings
+from loopback import PUBLISHED, Site, seen, settings
 
 from openrecipes.recipe.read import read_recipe
 
@@ -23,6 +23,17 @@ def test_run_submits_follows_scores_and_writes_the_result(site: Site, target: st
     assert document["result"]["tokens_per_s_per_gpu"] == pytest.approx(4 * 64 / 0.02 / 2)
     assert document["result"]["render_sha256"] == record.render_sha256
     assert read_recipe(recipe).recipe.result.log_sha256 == record.log.sha256
+
+
+def test_rows_that_were_built_for_a_run_travel_to_its_host(site: Site) -> None:
+    recipe, _ = site.smoke()
+    place = {"hosts": ["n3"], "config": str(site.cluster.folder / "ssh" / "config"), "folder": "/tmp/ray"}
+    words = site.words(recipe, site.profile("ssh", ssh=place, paths={}), "run", verb="run")
+    done = site.cluster.run(*words, cwd=site.folder)
+    assert done.returncode == 0, done.stderr
+    run = site.opened("run")
+    (size,) = [size for path, size in seen(run)["files"].items() if path.endswith("/data/rows.parquet")]
+    assert size == run.rows.stat().st_size > 0
 
 
 def test_run_on_a_cluster_that_fails_has_no_result(site: Site) -> None:
@@ -45,7 +56,6 @@ def test_a_driver_that_never_ends_after_an_actor_died_is_ended_and_the_evidence_
     assert said.startswith("no step for ")
     assert " s after an error, and the trainer has not ended: " in said
     assert "died" in said  # Ray's own words differ between its versions
-    assert "unexpectedly" in document["reason"]
     assert document["steps_read"] == 3
     assert {"n1", "n2"} <= {path.name for path in Path(run.log.parent / "ray").iterdir()}
     assert site.cluster.processes("ray", "node.sh", "remote.sh", "train_async") == []
