@@ -11,8 +11,8 @@ RECOMPUTABLE: Final[Mapping[str, Any]] = {
         "reference_sha256": "2" * 64,
         "candidate_sha256": "3" * 64,
         "classes": "argument-classes/1",
-        "tolerated": ["--use-precision-aware-optimizer"],
-        "components": ["precision-aware-adam"],
+        "tolerated": ("--use-precision-aware-optimizer",),
+        "components": ("precision-aware-adam",),
     },
     "correctness.convergence.rule": "megatron-bridge/pipeline",
     "correctness.convergence.points_scored": 16,
@@ -20,7 +20,7 @@ RECOMPUTABLE: Final[Mapping[str, Any]] = {
     "correctness.convergence.strict": "pass",
     "correctness.convergence.candidate_log_sha256": "4" * 64,
     "correctness.convergence.reference_log_sha256": "5" * 64,
-    "correctness.component_tests": [
+    "correctness.component_tests": (
         {
             "test": "precision-aware Adam on GPU (TE FusedAdam) against an FP64 reference",
             "shape": "one Qwen3.5-397B-A17B layer",
@@ -30,6 +30,6 @@ RECOMPUTABLE: Final[Mapping[str, Any]] = {
             "detail": "update: error 5.12e-7; all 17 negative controls fail",
             "component": "precision-aware-adam",
             "tier": "transformer-engine",
-        }
-    ],
+        },
+    ),
 }

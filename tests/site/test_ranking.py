@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from varied_recipes import changed, published, smoke
+from verified_evidence import RECOMPUTABLE
 
 from openrecipes.catalog.headlines import headlines_of
 from openrecipes.recipe.library import Library
@@ -80,6 +81,24 @@ def test_a_rule_that_is_named_equals_one_that_the_window_shows() -> None:
     named = entry("named", result__rule="skip-quarter/1", result__timer="step_time")
     twenty = entry("twenty", result__steps_per_run=20, result__window=(5, 19))
     assert names(ranking([entry("base"), named, twenty])) == [["base", "named", "twenty"]]
+
+
+def test_of_equally_fast_results_the_better_proven_stands_first() -> None:
+    hashed = entry("c-hashed", result__log_sha256="1" * 64)
+    many = entry("b-many", result__runs=5)
+    once = entry("a-once")
+    proven = entry("d-proven", result__runs=5, **{key.replace(".", "__"): value for key, value in RECOMPUTABLE.items()})
+    [board] = ranking([once, many, hashed, proven]).boards
+    assert [row.recipe for row in board.rows] == ["d-proven", "c-hashed", "b-many", "a-once"]
+    assert [row.rank for row in board.rows] == [1, 1, 1, 1]
+    assert [row.badge for row in board.rows] == ["verified", "measured", "measured", "measured"]
+
+
+def test_a_row_has_the_badge_that_its_evidence_earns_and_says_why() -> None:
+    [board] = ranking([entry("base")]).boards
+    row = board.document()["rows"][0]
+    assert (row["status"], row["badge"]) == ("verified", "measured")
+    assert any("reference: Not published" in reason for reason in row["why"])
 
 
 @pytest.mark.parametrize(
