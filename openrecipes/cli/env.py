@@ -13,9 +13,9 @@ from openrecipes.cli import output
 from openrecipes.cli.drift_page import drift_page
 from openrecipes.cli.names import recipe_named
 from openrecipes.compare.drift import drift, stack_of, stated_stack
+from openrecipes.compare.job_stack import job_stack
 from openrecipes.problems import printable
 from openrecipes.runs.directory import open_run_directory
-from openrecipes.runs.json_files import read_json
 from openrecipes.stack.block import stack_block
 from openrecipes.stack.capture import captured
 from openrecipes.stack.captured import Captured
@@ -44,7 +44,7 @@ def env(
     Example: openrecipes env --against qwen3.5-397b-a17b/h200/attune-tp2-pp4-ep32
     """
     recipe, target = recipe_named(against) if against else None, recipe_named(write) if write else None
-    found = _in_job(run) if run else Captured.of(captured([], timeout))
+    found = job_stack(open_run_directory(run)) if run else Captured.of(captured([], timeout))
     how = f"inside the job of {run.resolve().name}" if run else "by openrecipes env"
     document: dict[str, Any] = {**asdict(stack_block(found, how)), "captured": found.model_dump(mode="json")}
     parts: list[RenderableType] = [_table(asdict(stack_block(found, how)), found)]
@@ -61,10 +61,6 @@ def env(
         output.say(f"{printable(name)}: {printable(error)}")
     if strict and any(field.status == "different" for field in fields):
         raise typer.Exit(1)
-
-
-def _in_job(root: Path) -> Captured:
-    return read_json(open_run_directory(root).environment, Captured, "captured environment")
 
 
 def _table(block: dict[str, str | None], found: Captured) -> Table:

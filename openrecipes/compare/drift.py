@@ -11,11 +11,11 @@ from dataclasses import asdict, dataclass
 from typing import Final
 
 from openrecipes.compare.drift_rules import RULES, DriftStatus, release
+from openrecipes.compare.job_stack import job_stack
 from openrecipes.problems import UsageError
 from openrecipes.recipe.model import Stack
 from openrecipes.recipe.write import plain
 from openrecipes.runs.directory import RunDirectory
-from openrecipes.runs.json_files import read_json
 from openrecipes.stack.block import stack_block
 from openrecipes.stack.captured import Captured
 
@@ -72,7 +72,7 @@ def run_drift(stack: Stack, run: RunDirectory) -> tuple[FieldDrift, ...]:
     if not run.environment.is_file():
         return ()
     try:
-        captured = read_json(run.environment, Captured, "captured environment")
+        captured = job_stack(run)
     except UsageError:
         return ()
     return drift(stated_stack(stack), stack_of(captured))

@@ -11,6 +11,7 @@ from statistics import fmean
 from typing import Final, Literal
 
 from openrecipes.compare.drift import StackFields, stack_of, stated_stack
+from openrecipes.compare.job_stack import job_stack
 from openrecipes.compare.printed_stack import printed_stack
 from openrecipes.compare.rates import Rate, rate_of_result, rate_of_times
 from openrecipes.figures.comparability import Comparable, comparable
@@ -20,7 +21,6 @@ from openrecipes.problems import Problem, UsageError
 from openrecipes.recipe.model import Recipe
 from openrecipes.recipe.read import read_recipe
 from openrecipes.runs.directory import RECORD, RunDirectory, open_run_directory
-from openrecipes.runs.json_files import read_json
 from openrecipes.runs.telemetry import Telemetry, telemetry
 from openrecipes.score.expected import expected_of
 from openrecipes.score.run_evidence import Run, read_run
@@ -147,7 +147,7 @@ def _environment(directory: RunDirectory | None) -> tuple[Captured | None, tuple
     if directory is None or not directory.environment.is_file():
         return None, ()
     try:
-        return read_json(directory.environment, Captured, "captured environment"), ()
+        return job_stack(directory), ()
     except UsageError as error:
         return None, tuple(f"{problem.place}: {problem.what}" for problem in error.problems)
 

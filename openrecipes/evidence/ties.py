@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from openrecipes.compare.drift import drift, stack_of, stated_stack
+from openrecipes.compare.job_stack import job_stack
 from openrecipes.evidence.contents import ROWS_MANIFEST, Contents
 from openrecipes.evidence.run_files import NEEDED, OPTIONAL, RENDERED, TELEMETRY
 from openrecipes.logs.run_log import read_log
@@ -15,9 +16,7 @@ from openrecipes.recipe.model import Recipe
 from openrecipes.recipe.read import LocatedRecipe, read_recipe
 from openrecipes.rows.manifest import read_manifest
 from openrecipes.runs.directory import RunDirectory
-from openrecipes.runs.json_files import read_json
 from openrecipes.runs.record import RunRecord
-from openrecipes.stack.captured import Captured
 from openrecipes.write_back.evidence import other_work
 
 _MEND: Final = "bundle the run as it was left; nothing in a run directory may be edited"
@@ -151,7 +150,7 @@ class RunTies:
     def _environment(self) -> Iterator[Problem]:
         """What was loaded in the job against the recipe's stack."""
         try:
-            captured = read_json(self._run.environment, Captured, "captured environment")
+            captured = job_stack(self._run)
         except ProblemsError as error:
             yield from error.problems
             return

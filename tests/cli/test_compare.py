@@ -1,9 +1,17 @@
+import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from calls import Called, called
 from made_run_directories import job, made
+from rich.console import Console
+from varied_recipes import published
+
+from openrecipes.cli.compare_page import compare_page
+from openrecipes.compare.comparison import compare
+from openrecipes.compare.side import published_side
 
 H200 = "qwen3.5-397b-a17b/h200"
 ROOT = Path(__file__).parents[2]
@@ -81,3 +89,17 @@ def test_a_run_directory_without_its_recipe_still_answers(tmp_path: Path) -> Non
     found = json.loads(ran.stdout)
     assert found["comparable"] is False
     assert "rows" in found["why_not"]
+
+
+def test_text_of_files_steers_no_terminal() -> None:
+    odd = "<script>\x1b[31m\u202eevil" + "x" * 500 + "😀"
+    recipe = published().model_copy(update={"model": odd, "env": {"A": odd}, "patches": (odd,)})
+    side = replace(published_side(recipe, odd), notes=(odd,), slowest=(odd, 1.0, 0.1))
+    found = compare(published_side(published(), "base"), side)
+    console = Console(file=io.StringIO(), width=80, markup=False, emoji=False)
+    console.print(compare_page(found))
+    console.print(compare_page(found, verdict_last=True))
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "\x1b" not in shown
+    assert "\u202e" not in shown
+    assert "<script>" in shown
