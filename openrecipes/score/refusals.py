@@ -12,6 +12,11 @@ from openrecipes.score.training_refusals import training_refusals
 # The log room tells these of the whole log, as warnings; the window's own are errors of the same subject here.
 _TOLD_OF_THE_WINDOW = frozenset({"steps-missing", "steps-restarted"})
 
+_TOLD_HERE_AS = {
+    **dict.fromkeys(("only-averaged-rates", "step-times-absent"), "step-times-missing"),
+    **dict.fromkeys(("step-time-absent", "loss-absent"), "value-absent"),
+}
+
 
 def refusals(scene: Scene) -> tuple[Problem, ...]:
     """Every problem of the run and its window, warnings included; with an error among them there is no figure."""
@@ -20,6 +25,7 @@ def refusals(scene: Scene) -> tuple[Problem, ...]:
         return in_order((*no_steps(scene.run), *run_refusals(scene)))
     found = (*step_refusals(scene), *training_refusals(scene), *run_refusals(scene))
     told = {problem.rule for problem in found} & _TOLD_OF_THE_WINDOW
+    told |= {_TOLD_HERE_AS[problem.rule] for problem in found if problem.rule in _TOLD_HERE_AS}
     kept = (as_warning(problem) for problem in log if problem.rule not in told)
     return in_order((*found, *kept))
 

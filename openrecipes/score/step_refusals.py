@@ -1,5 +1,6 @@
 """What forbids a figure in the step records themselves."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
@@ -12,6 +13,8 @@ from openrecipes.score.scene import Scene, ranges
 # A microsecond to thirty years: whatever prints other times has lost its unit, and figures of them overflow.
 _SHORTEST_STEP_S: Final = 1e-6
 _LONGEST_STEP_S: Final = 1e9
+
+_RATE: Final = re.compile(r"\b(?:tps|wps|train_speed|tokens_per_sec|samples per second|throughput|s/it|it/s)\b|_per_s")
 
 
 def is_plausible(step_time_s: float) -> bool:
@@ -139,6 +142,15 @@ def _restarted(scene: Scene) -> Iterator[Problem]:
 
 def _times(scene: Scene) -> Iterator[Problem]:
     again = "score a run whose window has a positive time for every step"
+    if scene.run.steps and all(step.step_time_s is None for step in scene.run.steps):
+        rates = next((name for step in scene.run.steps for name in step.extra if _RATE.search(name)), None)
+        yield scene.problem(
+            "only-averaged-rates" if rates else "step-times-absent",
+            "the log tells no step time" + (f", only rates averaged by the trainer ({rates})" if rates else ""),
+            "score a log that tells each step's own time: an average is none, and hides the spread",
+            at=scene.run.steps[0],
+        )
+        return
     for step in scene.scored:
         time = step.step_time_s
         if time is None:

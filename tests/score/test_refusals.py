@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_runs import EXPECTED, START_S, TIMES, TOKENS, made_run, made_steps
 
-from openrecipes.logs.step import StepRecord
+from openrecipes.logs.step import Extras, StepRecord
 from openrecipes.score.expected import Expected, ExpectedArgument
 from openrecipes.score.run_evidence import Run
 from openrecipes.score.scene import ranges
@@ -59,6 +59,8 @@ STEP_MUTATIONS: list[tuple[str, Callable[[], Steps], str]] = [
     ("a time is beyond all runs", lambda: with_step(7, step_time_s=1.7e308), "step-time-implausible"),
     ("a time is next to nothing", lambda: with_step(7, step_time_s=5e-324), "step-time-implausible"),
     ("a time is absent", lambda: with_step(7, step_time_s=None), "step-time-absent"),
+    ("no step has a time", lambda: with_steps(step_time_s=None), "step-times-absent"),
+    ("rates alone", lambda: with_steps(step_time_s=None, extra=Extras({"tps": 10_050.0})), "only-averaged-rates"),
     ("a loss is nan", lambda: with_step(7, loss=nan), "loss-not-finite"),
     ("a gradient norm is inf", lambda: with_step(7, grad_norm=inf), "grad-norm-not-finite"),
     ("one loss is missing", lambda: with_step(7, loss=None), "loss-absent"),
