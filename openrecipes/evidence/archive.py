@@ -170,6 +170,7 @@ class _Reader:
         self._problems: list[Problem] = []
         self._members: list[Member] = []
         self._seen: set[str] = set()
+        self._at = ""
 
     def read(self, data: _Unpacked) -> Archive:
         """The whole archive."""
@@ -179,11 +180,14 @@ class _Reader:
                 count += 1
                 if count > MAX_MEMBERS:
                     raise _StopError("bundle-size", f"holds more than {MAX_MEMBERS} files", "no bundle has as many")
-                self._member(_header(block), data)
+                header = _header(block)
+                self._at = header.name
+                self._member(header, data)
+            self._at = ""
             if any(piece.strip(b"\0") for piece in data.rest()):
                 raise _StopError("bundle-trailing", "there is data behind the last file", "make the bundle again")
         except _StopError as stop:
-            self._complain(stop.rule, "", stop.what, stop.mend)
+            self._complain(stop.rule, self._at, stop.what, stop.mend)
         return Archive(members=tuple(self._members), problems=tuple(self._problems))
 
     def _member(self, header: _Header, data: _Unpacked) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from made_run_directories import job, made
-from made_runs import TIMES, slime_log
+from made_runs import START_S, TIMES, slime_log
 from varied_recipes import published
 
 from openrecipes.compare.causes import differences
@@ -184,3 +184,31 @@ def test_an_environment_that_does_not_fit_is_a_note_and_no_crash(tmp_path: Path)
     side = _run(tmp_path / "a", published(), environment={"schema_version": 9})
     assert side.environment is None
     assert any("captured environment" in note for note in side.notes)
+
+
+def _telemetry(root: Path, clock_in_window: int) -> None:
+    """A node whose GPU runs at 1,980 MHz, but in the window at another clock and hot."""
+    folder = root / "telemetry"
+    folder.mkdir()
+    fields = ["index", "sm_clock_mhz", "power_w", "temperature_c", "throttle_reasons"]
+    lines = [{"schema_version": 1, "host": "n1", "interval_s": 5.0, "fields": fields, "unix_s": START_S}]
+    window = (START_S + 116.5, START_S + 266.7)  # steps 4 to 13 of the log
+    for second in range(-60, 300, 5):
+        inside = window[0] <= START_S + second <= window[1]
+        row = [0, clock_in_window if inside else 1980, 650.0, 88 if inside else 40, 64 if inside else 0]
+        lines.append({"unix_s": START_S + second, "gpus": [row]})
+    (folder / "n1.jsonl").write_text("".join(json.dumps(line) + "\n" for line in [*lines, {"unix_s": 0, "ended": "x"}]))
+
+
+def test_clocks_are_those_of_the_window(tmp_path: Path) -> None:
+    for name, clock in (("fast", 1980), ("hot", 1200)):
+        _run(tmp_path / name, published())
+        _telemetry(tmp_path / name, clock)
+    base, other = (run_side(str(tmp_path / name)) for name in ("fast", "hot"))
+    clocks = {one.name: (one.base, one.candidate) for one in differences(base, other) if one.kind == "clocks"}
+    assert clocks == {"slowest GPU's mean SM clock": ("1980 MHz", "1200 MHz")}
+    alone = differences(published_side(published(), "a"), other)
+    clocks = {one.name: (one.base, one.candidate) for one in alone if one.kind == "clocks"}
+    assert clocks["slowest GPU's mean SM clock"] == (None, "1200 MHz")
+    assert clocks["hottest GPU"] == (None, "88 °C")
+    assert clocks["throttled GPUs"][1] == "1, up to 100.0% of the time"

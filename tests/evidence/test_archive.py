@@ -122,7 +122,7 @@ def test_a_bomb_is_refused_long_before_it_is_unpacked(tmp_path: Path, monkeypatc
     monkeypatch.setattr(archive, "_RATIO_FROM", 2**20)
     data = archive_of({"run-1/log/train.log": bytes(40 * 2**20)})
     _, refused = _read(tmp_path, data)
-    assert refused == [("bundle-size", "")]
+    assert refused == [("bundle-size", "run-1/log/train.log")]
     assert sum(path.stat().st_size for path in (tmp_path / "deep").rglob("*") if path.is_file()) < 16 * 2**20
 
 
