@@ -185,16 +185,19 @@ def _strict(
 
 
 def _problems(candidate: Curve, reference: Curve, frozen: Curve | None, repeat: Curve | None) -> Iterator[Problem]:
-    for arm in filter(None, (candidate, reference, frozen, repeat)):
+    arms = [arm for arm in (candidate, reference, frozen, repeat) if arm is not None]
+    for arm in arms:
         # What is wrong with the steps, the strict checks judge; here it only explains them.
         yield from (replace(problem, severity="warning") for problem in arm.problems)
-        if not any(point.loss is not None for point in arm.points):
+        if not _has_losses(arm):
             yield Problem(
                 place=Place(file=arm.name),
                 rule="convergence-no-losses",
                 what=f"no loss at any of {len(arm.steps)} steps",
                 mend="name the log of a run that prints a loss at each step; `openrecipes steps` shows what is read",
             )
+    if not all(_has_losses(arm) for arm in arms):
+        return
     if candidate.log_sha256 and candidate.log_sha256 == reference.log_sha256:
         yield Problem(
             place=Place(file=candidate.name),
@@ -208,6 +211,10 @@ def _problems(candidate: Curve, reference: Curve, frozen: Curve | None, repeat: 
         yield from schedule_refusals(repeat, reference)
     if frozen is not None:
         yield from frozen_refusals(frozen)
+
+
+def _has_losses(curve: Curve) -> bool:
+    return any(point.loss is not None for point in curve.points)
 
 
 def _numbers(curve: Curve, steps: tuple[int, ...]) -> list[float]:
