@@ -29,25 +29,20 @@ def compared(base: str, candidate: str, of: tuple[str, ...]) -> Comparison:
     return compare(one, other)
 
 
-def against(name: str, own: LocatedRecipe, run: Path) -> Comparison:
-    """A run that has ended against `published` (its own recipe's figures), another recipe, or another run.
+def base_of(name: str, own: LocatedRecipe) -> Side:
+    """What `--against NAME` means: `published` (the recipe's own figures), another recipe, or another run.
 
+    Read before a run begins: it may write into the recipe, and a mistake in the name is to cost nothing.
     Raises: as compared.
     """
-    return compare(base_of(name, own), run_side(str(run)))
-
-
-def base_of(name: str, own: LocatedRecipe) -> Side:
-    """What `--against NAME` means. Raises: UsageError if it means nothing."""
     if name == PUBLISHED:
         return _recipe_side(own)
     return run_side(name, own.recipe) if _is_run(name) else _recipe_side(recipe_named(name))
 
 
-def refuse_unknown(name: str) -> None:
-    """Raises UsageError now for an `--against` that would mean nothing after the run."""
-    if name != PUBLISHED and not _is_run(name):
-        recipe_named(name)
+def against(base: Side, run: Path) -> Comparison:
+    """A run that has ended against what `base_of` read before it began."""
+    return compare(base, run_side(str(run)))
 
 
 def _recipe_side(located: LocatedRecipe) -> Side:

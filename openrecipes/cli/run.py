@@ -9,7 +9,7 @@ from rich.text import Text
 
 from openrecipes.cli import output
 from openrecipes.cli.compare_page import compare_page
-from openrecipes.cli.compare_subject import against, refuse_unknown
+from openrecipes.cli.compare_subject import against, base_of
 from openrecipes.cli.drift_page import drift_line
 from openrecipes.cli.launching import Asked
 from openrecipes.cli.names import recipe_named
@@ -59,8 +59,7 @@ def run(
     Example: openrecipes run qwen3.5-moe-mini/cpu/smoke-dp2
     """
     located = recipe_named(recipe)
-    if against_what:
-        refuse_unknown(against_what)
+    base = base_of(against_what, located) if against_what else None
     ran = whole_loop(
         Asked(
             recipe=located,
@@ -90,8 +89,8 @@ def run(
     page: RenderableType = run_page(located.recipe, ran.run, ran.record, card)
     if any(field.status != "unknown" for field in stack):
         page = Group(page, Text(f"stack against the recipe's: {drift_line(stack)}"))
-    if against_what:
-        found = against(against_what, located, ran.run.root)
+    if base:
+        found = against(base, ran.run.root)
         document["against"] = found.document()
         page = Group(page, Text(), compare_page(found, verdict_last=True))
     output.result(document, as_json=json, text=page)

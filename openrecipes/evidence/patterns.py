@@ -54,6 +54,8 @@ def _pattern(kind: Kind, hints: str, *parts: str) -> Pattern:
     return Pattern(kind, tuple(hints.split()), re.compile("".join(parts), re.MULTILINE))
 
 
+# A file may be made to be slow to read: no pattern may take more than linear time, so what can be long either begins at
+# the edge of a word of its own alphabet or is bounded.
 _OCTETS: Final = r"(?:\.\d{1,3})"
 PATTERNS: Final = (
     _pattern("secret", "-----begin", r"(?P<value>-----BEGIN [A-Z ]*PRIVATE KEY-----)"),
@@ -69,7 +71,7 @@ PATTERNS: Final = (
         "xox sk- aiza",
         r"\b(?P<value>xox[abprs]-[A-Za-z0-9-]{10,}|sk-[A-Za-z0-9_-]{20,}|AIza[0-9A-Za-z_-]{35})",
     ),
-    _pattern("secret", "eyj", r"\b(?P<value>eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+)"),
+    _pattern("secret", "eyj", r"\b(?P<value>eyJ[A-Za-z0-9_-]{8,2000}\.eyJ[A-Za-z0-9_-]{8,4000}\.[A-Za-z0-9_-]+)"),
     _pattern("secret", "bearer", r"(?i)\bbearer +(?P<value>[A-Za-z0-9._~+/-]{16,}=*)"),
     _pattern("secret", "://", r"://[^\s/:@'\"]+:(?P<value>[^\s/@'\"]{3,})@"),
     _pattern(
@@ -101,7 +103,7 @@ PATTERNS: Final = (
     _pattern(
         "host",
         ".internal .cluster.local .intranet .corp .lan",
-        r"\b(?P<value>[a-z0-9][a-z0-9-]*(?:\.[a-z0-9-]+)*\.(?:internal|cluster\.local|intranet|corp|lan))\b",
+        r"(?<![\w.-])(?P<value>[a-z0-9][a-z0-9-]*(?:\.[a-z0-9-]+)*\.(?:internal|cluster\.local|intranet|corp|lan))\b",
     ),
     _pattern("host", "nccl ", r"(?:^|(?<= ))(?P<value>[A-Za-z0-9][\w.-]*):\d+:\d+ \[\d+\] NCCL "),
     _pattern("host", '"host"', r"\"host\": ?\"(?P<value>[^\"\\]+)\""),

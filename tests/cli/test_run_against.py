@@ -67,7 +67,11 @@ def test_a_run_that_fails_is_not_comparable(place: Path) -> None:
     assert json.loads(done.stdout)["against"]["verdict"] == "not comparable"
 
 
-def test_what_a_run_is_to_be_held_against_is_looked_up_before_anything_starts(place: Path) -> None:
-    done = _run(place, "never", "--against", "no/such/recipe")
-    assert done.returncode == 2
-    assert not (place / "never").exists()
+def test_what_a_run_is_to_be_held_against_is_read_before_anything_starts(place: Path) -> None:
+    (place / "broken").mkdir()
+    (place / "broken" / "run.json").write_text("{}")
+    (place / "broken" / "train.log").write_text("nothing")
+    for name in ("no/such/recipe", "broken"):
+        done = _run(place, "never", "--against", name)
+        assert done.returncode == 2
+        assert not (place / "never").exists()

@@ -115,3 +115,32 @@ def test_our_own_recipes_and_real_logs_hold_nothing_private() -> None:
         scanner = Scanner()
         for line in data.decode("utf-8", "surrogateescape").splitlines():
             assert scanner.in_line(line) == (), (file.name, line)
+
+
+LONG = [
+    "a.",
+    "eyJ-",
+    "a-",
+    "/a",
+    "/",
+    ":",
+    "@a.",
+    "a@",
+    "1.",
+    "10.",
+    "key ",
+    "secret.",
+    "secret ...",
+    "ip-1-",
+    "fd00:",
+    "hf_",
+    "x.lan-",
+]
+
+
+@pytest.mark.parametrize("piece", LONG)
+def test_a_line_made_to_be_slow_is_not(piece: str) -> None:
+    hints = " @ :: .internal .lan 10. 172. ip= secret key eyj bearer :// /home/ host user nccl ec2- ip- hf_ sk-"
+    line = piece * (100_000 // len(piece)) + hints
+    (redacted,) = Redactor(words=KnownWords()).redacted([line])
+    assert isinstance(redacted, str)
