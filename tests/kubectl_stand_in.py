@@ -163,11 +163,13 @@ class Job:
     def files(self) -> Path:
         """The ConfigMap's files, with the folder that they are mounted at moved here."""
         template = self.spec["rayClusterSpec"]["headGroupSpec"]["template"]["spec"]
-        name = next(v["configMap"]["name"] for v in template["volumes"] if v["name"] == "launch")
+        volume = next(v["configMap"] for v in template["volumes"] if v["name"] == "launch")
+        data = read(place("configs", volume["name"]))["data"]
         folder = FOLDER / "mounted" / self.name
-        folder.mkdir(parents=True)
-        for file, text in read(place("configs", name))["data"].items():
-            (folder / file).write_text(near(text).replace("here=/openrecipes", f"here='{folder}'"), encoding="utf-8")
+        for item in volume["items"]:
+            text = near(data[item["key"]]).replace("here=/openrecipes", f"here='{folder}'")
+            (folder / item["path"]).parent.mkdir(parents=True, exist_ok=True)
+            (folder / item["path"]).write_text(text, encoding="utf-8")
         return folder
 
     def environment(self, folder: Path) -> dict[str, str]:

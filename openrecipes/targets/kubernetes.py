@@ -9,7 +9,8 @@ import yaml
 from openrecipes.layouts.degrees import nodes
 from openrecipes.problems import Place, Problem
 from openrecipes.stack import capture
-from openrecipes.targets.kubernetes_names import config_name, job_prefix
+from openrecipes.targets.fatal_signs import sign_files
+from openrecipes.targets.kubernetes_names import config_key, config_name, job_prefix
 from openrecipes.targets.kubernetes_pods import MOUNT, pod_template
 from openrecipes.targets.kubernetes_refusals import kubernetes_refusals
 from openrecipes.targets.kubernetes_site import KubernetesSite
@@ -62,7 +63,7 @@ class KubernetesTarget:
         files = _files(launch)
         digest = hashlib.sha256("".join(f"{name}\0{text}\0" for name, text in files.items()).encode()).hexdigest()
         config = config_name(launch.recipe.model, launch.recipe.layout.label, digest)
-        documents = {CONFIG: _config_map(site, config, files), JOB: _ray_job(launch, site, config)}
+        documents = {CONFIG: _config_map(site, config, files), JOB: _ray_job(launch, site, config, tuple(files))}
         return Rendered(
             files=tuple(RenderedFile(path=name, text=yaml_text(document)) for name, document in documents.items()),
             entry=JOB,
@@ -88,13 +89,14 @@ _Dumper.add_representer(str, _represent_text)
 
 def _config_map(site: KubernetesSite, name: str, files: dict[str, str]) -> dict[str, Any]:
     metadata = {"name": name, "namespace": site.namespace, "labels": dict([MANAGED_BY])}
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "immutable": True, "data": files}
+    keyed = {config_key(path): text for path, text in files.items()}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "immutable": True, "data": keyed}
 
 
-def _ray_job(launch: Launch, site: KubernetesSite, config: str) -> dict[str, Any]:
+def _ray_job(launch: Launch, site: KubernetesSite, config: str, files: tuple[str, ...]) -> dict[str, Any]:
     recipe, gpus = launch.recipe, launch.recipe.gpu
     count = nodes(gpus.count, gpus.per_node)
-    template = pod_template(site, launch.profile.fabric, gpus=gpus.per_node, config=config)
+    template = pod_template(site, launch.profile.fabric, gpus=gpus.per_node, config=config, files=files)
     start = {"num-gpus": str(gpus.per_node), **_ray_settings(launch.profile.ray)}
     cluster: dict[str, Any] = {
         "rayVersion": site.ray_version,
@@ -141,14 +143,14 @@ def _ray_settings(ray: Ray) -> dict[str, str]:
 
 
 def _files(launch: Launch) -> dict[str, str]:
-    """The ConfigMap's data: both scripts, and the programs that they run."""
+    """The files that the pods see, by path: both scripts, and the programs that they run."""
     names = ("pretokenized_sft_rollout.py", "ray_cluster.py", "telemetry.py")
     return {
         "node.sh": _node_script(launch),
         "entry.sh": _entry_script(launch),
         "capture_environment.py": capture.source_text(),
         **{name: program(name) for name in names},
-        **{file.path: file.text for file in preflight_files()},
+        **{file.path: file.text for file in (*preflight_files(), *sign_files())},
     }
 
 
@@ -174,6 +176,8 @@ def _entry_script(launch: Launch) -> str:
         "kubernetes_entry.sh.j2",
         grace_seconds=GRACE_S,
         hang=hang_values(launch.profile.hang),
+        # Of the whole job, its wait for nodes included, KubeRay holds it.
+        time_limit_seconds=None,
         variables=(("SLIME_DIR", paths.slime or ""), *variables(launch)),
         argument_words=tuple(argument_words(argument) for argument in launch.command.arguments),
         recorded_variables=tuple(dict.fromkeys((*LOG_SETTINGS, *RAY_SETTINGS, *fabric, *names))),

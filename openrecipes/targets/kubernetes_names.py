@@ -26,3 +26,8 @@ def job_prefix(model: str, label: str) -> str:
 def config_name(model: str, label: str, sha256: str) -> str:
     """Name of the ConfigMap: model, layout and ten digits of its content's hash, so equal names hold equal files."""
     return f"{dns_1035(f'{model}-{label}', MOST_CHARACTERS - 11)}-{sha256[:10]}"
+
+
+def config_key(path: str) -> str:
+    """The key of a file in a ConfigMap, which takes no slash; `signs/stems.txt` becomes `signs.stems.txt`."""
+    return path.replace("/", ".")

@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from openrecipes.targets.fabric import Fabric
+from openrecipes.targets.kubernetes_names import config_key
 from openrecipes.targets.kubernetes_site import KubernetesSite, Volume
 
 MOUNT: Final = "/openrecipes"
@@ -11,7 +12,9 @@ _SHM: Final = "/dev/shm"  # noqa: S108  (mounted, not written to)
 _CLUSTER_LABEL: Final = "metadata.labels['ray.io/cluster']"
 
 
-def pod_template(site: KubernetesSite, fabric: Fabric | None, *, gpus: int, config: str) -> dict[str, Any]:
+def pod_template(
+    site: KubernetesSite, fabric: Fabric | None, *, gpus: int, config: str, files: tuple[str, ...]
+) -> dict[str, Any]:
     """The pod template of head and workers: GPUs and RDMA devices of one node, limits equal to requests."""
     spec: dict[str, Any] = {"restartPolicy": "Never"}
     if site.host_network:
@@ -25,9 +28,10 @@ def pod_template(site: KubernetesSite, fabric: Fabric | None, *, gpus: int, conf
     if site.tolerations:
         spec["tolerations"] = [taint.model_dump(exclude_none=True) for taint in site.tolerations]
     spec["containers"] = [_container(site, resources(site, fabric, gpus))]
+    items = [{"key": config_key(path), "path": path} for path in files]
     spec["volumes"] = [
         {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": site.shared_memory}},
-        {"name": "launch", "configMap": {"name": config, "defaultMode": 0o555}},
+        {"name": "launch", "configMap": {"name": config, "defaultMode": 0o555, "items": items}},
         *(_volume(volume) for volume in site.volumes),
     ]
     own = {

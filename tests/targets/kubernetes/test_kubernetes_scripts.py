@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rayjobs import documents, launch, profile, recipe
+from rayjobs import documents, launch, pods, profile, recipe
 
 from openrecipes.targets.fabric import Fabric
 from openrecipes.targets.kubernetes import KubernetesTarget
@@ -42,10 +42,13 @@ class Pod:
             python=sys.executable,
         )
         self.launch = launch(recipe(), where)
-        config, _ = documents(KubernetesTarget().render(self.launch))
-        for name, text in config["data"].items():
-            moved = text.replace("here=/openrecipes", f"here='{self.here}'")
-            (self.here / name).write_text(moved, encoding="utf-8")
+        config, job = documents(KubernetesTarget().render(self.launch))
+        mounted = next(v["configMap"] for v in pods(job)[0]["spec"]["volumes"] if v["name"] == "launch")
+        assert {item["key"] for item in mounted["items"]} == set(config["data"])
+        for item in mounted["items"]:
+            moved = config["data"][item["key"]].replace("here=/openrecipes", f"here='{self.here}'")
+            (self.here / item["path"]).parent.mkdir(exist_ok=True)
+            (self.here / item["path"]).write_text(moved, encoding="utf-8")
         (self.here / "ray_cluster.py").write_text("print('Ray has 16 nodes')\n", encoding="utf-8")
         (self.here / "preflight_between.py").write_text("", encoding="utf-8")
         capture = "import sys\nopen(sys.argv[sys.argv.index('-o') + 1], 'w').write('{}')\n"
