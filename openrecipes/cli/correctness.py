@@ -5,6 +5,7 @@ import typer
 from openrecipes.cli.correctness_component import component
 from openrecipes.cli.correctness_configuration import configuration
 from openrecipes.cli.correctness_convergence import convergence
+from openrecipes.cli.correctness_verify import verify
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 
@@ -17,3 +18,4 @@ def _root() -> None:
 app.command()(configuration)
 app.command()(convergence)
 app.command()(component)
+app.command()(verify)
