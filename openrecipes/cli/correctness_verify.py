@@ -5,10 +5,10 @@ from typing import Annotated
 import typer
 
 from openrecipes.cli import output
-from openrecipes.cli.columns import columns
 from openrecipes.cli.configuration_sides import side_named
 from openrecipes.cli.curves import curve_named
 from openrecipes.cli.names import recipe_named
+from openrecipes.cli.recomputed_page import recomputed_page
 from openrecipes.correctness.configuration import configuration
 from openrecipes.correctness.convergence import convergence
 from openrecipes.correctness.own_run import own_run_problems
@@ -61,7 +61,7 @@ def verify(
         "not_compared": left,
         "problems": [note.document() for note in notes],
     }
-    output.result(document, as_json=json, text=_page(found, left, ok=ok))
+    output.result(document, as_json=json, text=recomputed_page(found, left, ok=ok))
     output.problems(notes)
     raise typer.Exit(0 if ok else 1)
 
@@ -74,15 +74,3 @@ def _evidence(located: LocatedRecipe) -> Correctness:
         place = Place(file=located.file, key="correctness")
         raise UsageError(Problem(place=place, rule="correctness-none", what=what, mend=mend))
     return found
-
-
-def _page(found: list[Compared], left: list[str], *, ok: bool) -> str:
-    rows = [(each.key, "same" if each.same else "DIFFERS", _short(each.stored), _short(each.found)) for each in found]
-    head = "what was compared comes out again" if ok else "the evidence was not shown to come out again"
-    table = columns([("key", "", "stored", "now"), *rows]) if rows else ("nothing was compared",)
-    return "\n".join((head, "", *table, *(("", "Not compared:", *(f"  {one}" for one in left)) if left else ())))
-
-
-def _short(value: object) -> str:
-    text = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
-    return text if len(text) <= 40 else f"{text[:39]}…"
