@@ -15,19 +15,26 @@ from openrecipes.targets.profile import Profile
 from openrecipes.targets.read_profile import read_profile
 from openrecipes.targets.target import Launch, Rendered
 
-# Every recipe of the published model, with the cluster of its GPU.
+# Every recipe of slime's, published and drafts, with the cluster of its GPU; without a model it is the published one.
 CASES = (
     ("h200/attune-tp2-pp4-ep32", "p5en"),
     ("h200/attune-tp1-pp4-ep32", "p5en"),
     ("h200/attune-tp2-pp2-ep64", "p5en"),
     ("h100/openrecipes-tp2-pp4-ep32", "p5"),
     ("b200/openrecipes-tp2-pp4-ep8", "p6-b200"),
+    ("qwen3-235b-a22b/h200/openrecipes-tp4-pp2-ep8", "p5en"),
+    ("qwen3-30b-a3b/h200/openrecipes-tp1-pp4-ep1", "p5en"),
+    ("qwen3-32b/h200/openrecipes-tp2-pp4", "p5en"),
+    ("qwen3.5-35b-a3b/h200/openrecipes-tp1-pp2-ep4", "p5en"),
+    ("qwen3.5-35b-a3b/h200/openrecipes-tp1-pp4-ep2", "p5en"),
+    ("qwen3.5-moe-small/h200/openrecipes-tp1-ep2-dp2", "p5en"),
+    ("qwen3.5-moe-small/h200/openrecipes-tp2-ep2", "p5en"),
 )
 
 
 def recipe(name: str = CASES[0][0]) -> Recipe:
-    folder, stem = name.split("/")
-    return read_recipe(shipped("recipes", "qwen3.5-397b-a17b", folder, f"{stem}.yaml")).recipe
+    *model_name, folder, stem = name.split("/")
+    return read_recipe(shipped("recipes", *(model_name or ["qwen3.5-397b-a17b"]), folder, f"{stem}.yaml")).recipe
 
 
 def profile(cluster: str = "p5en", **changes: Any) -> Profile:

@@ -15,6 +15,8 @@ import pytest
 import yaml
 from rayjobs import CASES, documents, launch, pods, profile, recipe, rendered_documents
 
+from openrecipes.recipe.read import read_recipe
+from openrecipes.shipped import shipped
 from openrecipes.targets.kubernetes import KubernetesTarget, yaml_text
 from openrecipes.targets.kubernetes_site import SecretKey
 
@@ -33,6 +35,18 @@ def validator() -> jsonschema.Draft202012Validator:
     return jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text(encoding="utf-8")))
 
 
+def test_every_recipe_of_slime_is_among_the_cases() -> None:
+    named = {name if name.count("/") == 2 else f"qwen3.5-397b-a17b/{name}" for name, _ in CASES}
+    files = {path: read_recipe(path).recipe for path in shipped("recipes").rglob("*.yaml")}
+    there = {
+        path.relative_to(shipped("recipes")).with_suffix("").as_posix()
+        for path, made in files.items()
+        if made.trainer == "slime"
+    }
+    assert named == there
+    assert len(CASES) >= 12
+
+
 @pytest.mark.parametrize(("name", "cluster"), CASES)
 def test_the_files_are_the_golden_ones(name: str, cluster: str, golden: Callable[[str, str], None]) -> None:
     rendered = KubernetesTarget().render(launch(recipe(name), profile(cluster)))
@@ -47,9 +61,10 @@ def test_the_files_are_the_golden_ones(name: str, cluster: str, golden: Callable
 
 @pytest.mark.parametrize(("name", "cluster"), CASES)
 def test_core_objects_fit_the_schema_of_kubernetes(name: str, cluster: str) -> None:
-    config, job = rendered_documents(launch(recipe(name), profile(cluster)))
+    made = recipe(name)
+    config, job = rendered_documents(launch(made, profile(cluster)))
     kubernetes_validate.validate(config, VERSION, strict=True)
-    assert len(pods(job)) == 2
+    assert len(pods(job)) == (1 if made.gpu.count == made.gpu.per_node else 2)
     for template in pods(job):
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x", **template["metadata"]}}
         kubernetes_validate.validate({**pod, "spec": template["spec"]}, VERSION, strict=True)
@@ -91,17 +106,20 @@ def test_the_schema_of_kuberay_refuses_what_is_wrong(
 def test_gpus_nodes_and_devices_are_the_recipes(name: str, cluster: str) -> None:
     made, where = recipe(name), profile(cluster)
     _, job = rendered_documents(launch(made, where))
-    head, (workers,) = (job["spec"]["rayClusterSpec"][key] for key in ("headGroupSpec", "workerGroupSpecs"))
-    count = made.gpu.count // made.gpu.per_node
-    assert workers["replicas"] == workers["minReplicas"] == workers["maxReplicas"] == count - 1
-    assert head["rayStartParams"]["num-gpus"] == workers["rayStartParams"]["num-gpus"] == str(made.gpu.per_node)
+    spec = job["spec"]["rayClusterSpec"]
+    groups, count = spec.get("workerGroupSpecs", []), made.gpu.count // made.gpu.per_node
+    assert sum(group["replicas"] for group in groups) == count - 1
+    for group in groups:
+        assert group["replicas"] == group["minReplicas"] == group["maxReplicas"]
+    for group in (spec["headGroupSpec"], *groups):
+        assert group["rayStartParams"]["num-gpus"] == str(made.gpu.per_node)
     assert where.fabric is not None
     for template in pods(job):
         wanted = template["spec"]["containers"][0]["resources"]
         assert wanted["limits"] == wanted["requests"]
         assert wanted["limits"]["nvidia.com/gpu"] == str(made.gpu.per_node)
         assert wanted["limits"]["vpc.amazonaws.com/efa"] == str(where.fabric.devices_per_node)
-    assert pods(job)[0] == pods(job)[1]
+    assert all(template == pods(job)[0] for template in pods(job))
 
 
 def test_a_failed_run_ends_once_and_frees_its_gpus() -> None:
