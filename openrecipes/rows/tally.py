@@ -29,7 +29,7 @@ class Tally:
         for place, reason in batch.skipped.items():
             if place < len(indices):
                 self._skipped[reason] += 1
-                self._first_skipped.setdefault(reason, indices[place])
+                self._first_skipped[reason] = min(indices[place], self._first_skipped.get(reason, indices[place]))
         lengths = [length for length in batch.lengths[: len(indices)] if length >= 0]
         self.tokens += sum(lengths)
         self._longest = max(self._longest, *lengths, 0)
@@ -45,7 +45,7 @@ class Tally:
 
     @property
     def first_skipped(self) -> Mapping[SkipReason, int]:
-        """The source index of the first conversation that was skipped for each reason, reasons in order."""
+        """The lowest source index of the conversations that were skipped for each reason, reasons in order."""
         return {reason: self._first_skipped[reason] for reason in sorted(self._first_skipped)}
 
     def counts(self, available: int, place: Callable[[int], str]) -> ConversationCounts:

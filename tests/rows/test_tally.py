@@ -28,6 +28,13 @@ def test_every_conversation_is_counted_where_it_belongs() -> None:
     assert (counts.duplicate_ids, counts.loss_switches_ignored, tally.tokens) == (1, 2, 51)
 
 
+def test_the_first_skipped_is_the_first_in_the_source_not_in_the_seeded_order() -> None:
+    tally = Tally()
+    tally.add(BATCH, INDICES)
+    tally.add(BATCH, [17, 0, 11, 19, 12, 14, 15])
+    assert tally.counts(20, str).first_skipped == {"no-user": "0", "not-json": "2"}
+
+
 def test_what_was_not_needed_is_not_counted() -> None:
     tally = Tally()
     tally.add(BATCH, INDICES[:3])
