@@ -14,6 +14,7 @@ _MOST_PROCESSES: Final = 20_000
 _SHOWN: Final = 500
 _TRACEBACK_REACH: Final = 3000
 _IGNORED_REACH: Final = 60
+_OWN_TRACEBACK: Final = 3
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -106,6 +107,8 @@ class SignScanner:
         mark = passage.note.mark
         if mark is Mark.TRACEBACK:
             self._traceback = passage.line
+            if passage.line - self._ignored > _OWN_TRACEBACK:
+                self._ignored = -(10**9)  # what follows is no longer the exception that Python ignored
         elif mark is Mark.IGNORED:
             self._ignored = passage.line
         elif mark is Mark.SUCCEEDED:

@@ -38,7 +38,9 @@ _PREFIXES = tuple(
         ("srun", r"\s*(?P<srun>\d{1,6}): "),
         (
             "pdsh",
-            r"(?P<pdsh>(?!iteration|step|perf|rollout|epoch)(?=[\w.-]{0,62}\d)[A-Za-z][\w.-]{0,62}): ",
+            # `jinja2.exceptions.UndefinedError: ` is no host.
+            r"(?P<pdsh>(?!iteration|step|perf|rollout|epoch|[\w.]{0,60}(?:Error|Exception|Warning|NotFound|Exit): )"
+            r"(?=[\w.-]{0,62}\d)[A-Za-z][\w.-]{0,62}): ",
         ),
         ("viewer", r"\s*(?:\[\d{1,9}\]\s|\d{1,9}[:|\t]\s?)"),
         ("clock", r"\s*\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?\s"),

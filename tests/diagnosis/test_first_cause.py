@@ -65,6 +65,35 @@ def test_an_exception_counts_only_below_a_traceback() -> None:
     assert name_of(findings("Traceback (most recent call last):", "ValueError: raised")) == "python_exception"
 
 
+def test_what_python_ignored_at_its_end_hides_no_exception_after_it() -> None:
+    ignored = ("Exception ignored in: <function Closer.__del__>", "Traceback (most recent call last):")
+    raised = ("Traceback (most recent call last):", '  File "x.py", line 7, in train', "ValueError: no such row")
+    assert name_of(findings(*ignored, "ValueError: no such row")) is None
+    assert name_of(findings(*ignored, "ImportError: sys.meta_path is None", "noise", *raised)) == "python_exception"
+
+
+def test_an_exception_of_a_package_with_a_digit_in_its_name_is_no_host() -> None:
+    line = "(RolloutManager pid=7) jinja2.exceptions.UndefinedError: 'list object' has no attribute 'role'"
+    assert name_of(findings("Traceback (most recent call last):", line)) == "template_error"
+
+
+def test_the_line_that_says_where_memory_ran_out_is_the_one() -> None:
+    lines = (
+        "slurmstepd: error: Detected 1 oom_kill event in StepId=9912.0. Some of the step tasks have been OOM Killed.",
+        "srun: error: gpu-17: task 17: Out Of Memory",
+    )
+    cause = first_cause(fatal(findings(*lines), ()))
+    assert cause is not None
+    assert (cause.name, cause.origin.rank, cause.origin.node, cause.line) == ("host_oom", 17, "gpu-17", 2)
+
+
+def test_a_connection_that_fails_is_named_at_its_own_line() -> None:
+    warn = "gpu-04:4411:4622 [3] socket.cc:484 NCCL WARN socketStartConnect: Connect to 10.0.5.9<41234> failed : abort"
+    cause = first_cause(fatal(findings(warn, "ncclSystemError: System call or external library call failed."), ()))
+    assert cause is not None
+    assert (cause.name, cause.origin.node, cause.line) == ("nccl_system_error", "gpu-04", 1)
+
+
 def test_what_comes_after_a_stop_follows_from_it() -> None:
     assert name_of(findings(TIME_LIMIT, OOM, KILLED, REMOTE)) == "slurm_time_limit"
     assert name_of(findings(OOM, TIME_LIMIT)) == "cuda_oom"
