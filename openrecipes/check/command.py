@@ -170,7 +170,8 @@ def text(subject: Subject) -> Iterator[Finding]:
 
 def _derived(subject: Subject) -> Invocation | None:
     """The command that the fields give, read by the same reader."""
-    return invocation(read_script(text_of(subject.command)).commands[0]) if subject.command else None
+    commands = read_script(text_of(subject.command)).commands if subject.command else ()
+    return invocation(commands[0]) if commands else None
 
 
 def _wanted(subject: Subject) -> dict[str, Argument] | None:

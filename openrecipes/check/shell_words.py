@@ -20,7 +20,8 @@ _VARIABLE: Final = re.compile(r"\$(?:[A-Za-z_][A-Za-z0-9_]*|\{[^{}\n]*\}|[0-9@*#
 _HEREDOC: Final = re.compile(r"<<-?[ \t]*(['\"]?)([A-Za-z_][A-Za-z0-9_]*)\1")
 _OPERATOR: Final = re.compile(r"&&|\|\||;;|>>|>&|&>|[;&|<>()]")
 _LATE_CONTINUATION: Final = re.compile(r"\\[ \t\r]+(?=\n|\Z)")
-_PLAIN: Final = re.compile(r"[^\s\\'\"$`;&|<>()*?\[]+")
+# A shell parts words at these blanks alone: a no-break space or a form feed belongs to its word.
+_PLAIN: Final = re.compile(r"[^ \t\r\n\\'\"$`;&|<>()*?\[]+")
 _IN_DOUBLE_QUOTES: Final = re.compile(r'[^"\\$`]+')
 
 

@@ -41,8 +41,8 @@ def environment_problems(env: Mapping[str, str]) -> Iterator[Problem]:
             what = "holds a NUL character, which no environment can"
             yield Problem(place=place, rule="env-text", what=what, mend="remove it")
         elif "$(" in value and _parts(value) is None:
-            what = f"{value[:80]} opens $( and never closes it"
-            yield Problem(place=place, rule="env-shell", what=what, mend="close the parenthesis, or mend the quotes")
+            what = f"{value[:80]} opens $(, a quote or a backtick and never closes it"
+            yield Problem(place=place, rule="env-shell", what=what, mend="close it, or mend the quotes")
 
 
 def shell_word(value: EnvironmentValue) -> str:
@@ -108,6 +108,12 @@ def _substitution(value: str, at: int) -> tuple[int | None, str]:
             closing = value.find("'", at + 1)
             if closing < 0:
                 return None, ""
+            at = closing
+        elif character == "`":
+            closing = value.find("`", at + 1)
+            if closing < 0:
+                return None, ""
+            seen += value[at:closing]
             at = closing
         elif not in_quotes and character in '("':
             open_inside.append(character)

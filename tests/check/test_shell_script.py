@@ -3,7 +3,7 @@ import shutil
 import subprocess
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from varied_recipes import PUBLISHED
 
@@ -146,6 +146,11 @@ def test_words_agree_with_shlex(text: str) -> None:
     assert [word.text for word in script.commands[0]] == ["cmd", *expected]
 
 
+def test_only_blank_tab_and_newline_part_words() -> None:
+    (words,) = read_script("a\fb\xa0c\u2028d e\tf").commands
+    assert [word.text for word in words] == ["a\fb\xa0c\u2028d", "e", "f"]
+
+
 @given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=20), max_size=8))
 def test_quoted_words_come_back(items: list[str]) -> None:
     script = read_script(shlex.join(["cmd", *items]))
@@ -153,8 +158,9 @@ def test_quoted_words_come_back(items: list[str]) -> None:
     assert [word.text for word in script.commands[0]] == ["cmd", *items]
 
 
-@given(st.text(alphabet="ab '\"\\\n$`(){}[]<>;&|#=@~*?!é", max_size=80))
-def test_any_text_is_read_without_an_exception(text: str) -> None:
+@given(st.text(alphabet="ab '\"\\\n\t\r\f\v\xa0\u2028\0$`(){}[]<>;&|#=@~*?!é", max_size=80))
+@example("a\fb \u2028")
+def test_any_text_is_read_to_its_end_without_an_exception(text: str) -> None:
     script = read_script(text)
     assert len(script.faults) <= 2 * MAX_FAULTS
     for command in script.commands:
