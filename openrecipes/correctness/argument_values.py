@@ -53,8 +53,8 @@ def number(text: str | None) -> float | None:
 
 
 def whole(text: str | None) -> int | None:
-    """The whole number that a canonical text is, or None."""
-    return int(text) if text is not None and _WHOLE.fullmatch(text) else None
+    """The whole number that a canonical text is, or None; one of more than 18 digits counts nothing real."""
+    return int(text) if text is not None and len(text) <= 19 and _WHOLE.fullmatch(text) else None
 
 
 def expanded(text: str) -> list[str] | None:

@@ -1,5 +1,6 @@
 """Recipes and real runs compared argument by argument."""
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -7,10 +8,13 @@ from typing import Any
 import pytest
 import yaml
 from good_recipes import good, text_with
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from openrecipes.catalog.arguments import argument_catalogue, stack_ids
 from openrecipes.correctness.configuration import Configuration, configuration
 from openrecipes.correctness.effective_arguments import settings_sha256
-from openrecipes.correctness.side import Side, side_of
+from openrecipes.correctness.side import Side, side_of, side_of_log
 from openrecipes.logs.run_log import read_log
 from openrecipes.problems import ProblemsError
 from openrecipes.recipe.model import Recipe
@@ -237,3 +241,39 @@ def test_what_has_no_classes_is_refused(changes: dict[str, Any], rule: str) -> N
 def test_a_log_without_a_dump_is_refused() -> None:
     with pytest.raises(ProblemsError, match="no argument dump"):
         side_of(recipe_with({}), name="candidate", dump={}, log="train.log")
+
+
+NAMES = st.sampled_from(sorted({argument.dest for argument in argument_catalogue(stack_ids()[0]).arguments}))
+TEXTS = st.one_of(
+    st.text(max_size=30),
+    st.integers().map(str),
+    st.floats().map(str),
+    st.sampled_from(
+        [
+            "None",
+            "True",
+            "[1]*3",
+            "([1",
+            "{'A': 'b'}",
+            "0",
+            "-0.0",
+            "1e999",
+            "9" * 400,
+            "9" * 250,
+            "9" * 18,
+            "torch.float32",
+        ]
+    ),
+)
+
+
+@settings(max_examples=40)
+@given(ours=st.dictionaries(NAMES, TEXTS, min_size=1, max_size=25), theirs=st.dictionaries(NAMES, TEXTS, min_size=1))
+def test_whatever_a_log_prints_is_judged(ours: dict[str, str], theirs: dict[str, str]) -> None:
+    found = configuration(side_of_log(ours, "ours.log"), side_of_log(theirs, "theirs.log"))
+    document = json.dumps(found.document())
+    assert '"result"' in document
+    differing = {item.name for item in found.items if item.candidate != item.reference}
+    assert differing <= {item.name for item in found.items if item.judged != "equal"}
+    again = configuration(side_of_log(ours, "ours.log"), side_of_log(ours, "ours.log"))
+    assert {item.judged for item in again.items} <= {"equal", "forbidden", "unknown"}
