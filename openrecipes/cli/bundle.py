@@ -22,6 +22,10 @@ def bundle(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN_DIR...", help="The run directories behind the result.")],
     *,
     file: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The bundle to write: a .tar.gz.")],
+    curves: Annotated[
+        list[str] | None,
+        typer.Option("--correctness-log", metavar="LOG", help="A log that correctness.convergence names; repeatable."),
+    ] = None,
     redact: Annotated[
         bool, typer.Option("--redact", help="Replace secrets, hosts, addresses, users and private paths.")
     ] = False,
@@ -31,7 +35,7 @@ def bundle(
 
     Example: openrecipes bundle recipes/qwen3-32b/h200/a-tp4.yaml runs/a-run -o a-tp4.tar.gz --redact
     """
-    made = packed(recipe_named(recipe), runs, file, redact=redact)
+    made = packed(recipe_named(recipe), runs, file, redact=redact, curves=tuple(curves or ()))
     document = {
         "file": str(made.file),
         "sha256": made.sha256,

@@ -14,11 +14,13 @@ from typing import BinaryIO, Final
 from openrecipes import __version__
 from openrecipes.evidence.archive import is_name, write_archive
 from openrecipes.evidence.contents import CONTENTS, RECIPE, BundledFile, Contents, run_folder
+from openrecipes.evidence.loss_curves import Role, claimed_logs, member_of
 from openrecipes.evidence.patterns import WORDS
 from openrecipes.evidence.privacy import PrivateValue, Redactor, Scanner
 from openrecipes.evidence.run_files import TELEMETRY, RunFile, known_words, run_files
 from openrecipes.evidence.text_lines import text_lines
 from openrecipes.evidence.verify import Verified, verify
+from openrecipes.logs.sources import chunks, log_files, opened
 from openrecipes.problems import OutsideError, Place, Problem, ProblemsError, UsageError, errors_in
 from openrecipes.recipe.read import LocatedRecipe
 from openrecipes.runs.directory import open_run_directory
@@ -39,11 +41,14 @@ class Bundled:
     replaced: dict[str, int]
 
 
-def bundle(recipe: LocatedRecipe, runs: Sequence[Path], output: Path, *, redact: bool = False) -> Bundled:
-    """The result of a recipe with its runs, as one file.
+def bundle(
+    recipe: LocatedRecipe, runs: Sequence[Path], output: Path, *, redact: bool = False, curves: Sequence[str] = ()
+) -> Bundled:
+    """The result of a recipe with its runs, and the logs of the `curves` of its convergence check, as one file.
 
-    Raises: UsageError for what is no run directory; ProblemsError, nothing written, where files are missing, something
-    in them is private (unless `redact` replaces it), or the figures are not those of the runs.
+    Raises: UsageError for what is no run directory, or no log that the check names; ProblemsError, nothing written,
+    where files are missing, something in them is private (unless `redact` replaces it), or the figures are not those of
+    the runs.
     """
     directories = [open_run_directory(root) for root in runs]
     records = [directory.record() for directory in directories]
@@ -54,6 +59,8 @@ def bundle(recipe: LocatedRecipe, runs: Sequence[Path], output: Path, *, redact:
         for number, (directory, record) in enumerate(zip(directories, records, strict=True), 1):
             for file in run_files(directory, record):
                 packer.add(f"{run_folder(number)}/{packer.member_name(file)}", file)
+        for role, log in _curve_logs(recipe, curves, Path(scratch)).items():
+            packer.add(member_of(role), RunFile(name=member_of(role), path=log))
         packer.refuse()
         contents = packer.contents(len(directories))
         made = Path(scratch) / "made.tar.gz"
@@ -70,6 +77,28 @@ def bundle(recipe: LocatedRecipe, runs: Sequence[Path], output: Path, *, redact:
         verified=verified,
         replaced={str(kind): count for kind, count in packer.redactor.replaced.items()},
     )
+
+
+def _curve_logs(recipe: LocatedRecipe, sources: Sequence[str], scratch: Path) -> dict[Role, Path]:
+    """The logs of the convergence check, unpacked, by the role in which the recipe names their hash.
+
+    Raises: UsageError for a log that it does not name.
+    """
+    roles = {sha256: role for role, sha256 in claimed_logs(recipe.recipe).items()}
+    found: dict[Role, Path] = {}
+    for number, source in enumerate(sources):
+        copy = scratch / f"curve-{number}.log"
+        files = log_files([source])
+        with opened(files[0]) as stream, copy.open("wb") as file:
+            for piece in chunks(stream):
+                file.write(piece)
+        role = roles.get(sha256_of(copy))
+        if role is None or len(files) > 1:
+            what = "is no log whose hash correctness.convergence names"
+            mend = f"name one of: {', '.join(f'{role} {sha256}' for sha256, role in roles.items()) or 'none is named'}"
+            raise UsageError(Problem(place=Place(file=source), rule="bundle-curve", what=what, mend=mend))
+        found[role] = copy
+    return found
 
 
 def _put(made: Path, output: Path) -> None:

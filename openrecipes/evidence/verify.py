@@ -13,6 +13,7 @@ from openrecipes.evidence.archive import Member, read_archive
 from openrecipes.evidence.contents import CONTENTS, MAX_CONTENTS_BYTES, RECIPE, Contents, run_folder
 from openrecipes.evidence.figures import FIGURES, Figure, derived_figures
 from openrecipes.evidence.leftovers import left_private
+from openrecipes.evidence.loss_curves import ROLES, Role, claimed_logs, convergence_again, member_of
 from openrecipes.evidence.ties import RunTies, bounded_json, original_log_sha256
 from openrecipes.problems import Place, Problem, ProblemsError, errors_in, in_order
 from openrecipes.recipe.model import Recipe
@@ -25,7 +26,7 @@ from openrecipes.score.scorecard import Scorecard
 from openrecipes.score.several_runs import score_runs
 
 MAX_FILE_BYTES: Final = 64 * 2**20
-_MAY_BE_LARGE: Final = ("/log/train.log", ".jsonl")
+_MAY_BE_LARGE: Final = (".log", ".jsonl")
 _MEND: Final = "make the bundle again, from the run as it was left"
 
 
@@ -94,6 +95,7 @@ def _opened(root: Path, members: Sequence[Member], problems: tuple[Problem, ...]
     for folder in folders:
         found += RunTies(root / folder, contents, claim).problems()
     found += left_private(root, contents)
+    found += _unclaimed(contents, claim)
     figures: tuple[Figure, ...] = ()
     if not errors_in(found):
         figures, more = _scored(root, contents, claim, folders)
@@ -122,6 +124,7 @@ def _listed(contents: Contents, members: Sequence[Member]) -> Iterator[Problem]:
     """The members against the list of them: none more, none less, each with its hash."""
     there = {member.name: member for member in members if member.name != CONTENTS}
     folders = {run_folder(number) for number in range(1, contents.runs + 1)}
+    known = {RECIPE, *(member_of(role) for role in ROLES)}
     for file in contents.files:
         member = there.pop(file.path, None)
         if member is None:
@@ -130,7 +133,7 @@ def _listed(contents: Contents, members: Sequence[Member]) -> Iterator[Problem]:
             yield _problem(file.path, f"is not the file that {CONTENTS} lists: its hash differs", "bundle-hash")
         elif member.size_bytes > MAX_FILE_BYTES and not file.path.endswith(_MAY_BE_LARGE):
             yield _problem(file.path, f"has {member.size_bytes} bytes, more than any such file", "bundle-size")
-        elif file.path != RECIPE and file.path.partition("/")[0] not in folders:
+        elif file.path not in known and file.path.partition("/")[0] not in folders:
             yield _problem(file.path, "does not belong into a bundle", "bundle-extra")
         elif file.is_redacted and not contents.redacted:
             yield _problem(
@@ -140,6 +143,15 @@ def _listed(contents: Contents, members: Sequence[Member]) -> Iterator[Problem]:
         yield _problem(name, f"is in the bundle, but not listed in {CONTENTS}", "bundle-extra")
     if contents.find(RECIPE) is None:
         yield _problem(RECIPE, "is not in the bundle", "bundle-missing")
+
+
+def _unclaimed(contents: Contents, claim: LocatedRecipe) -> Iterator[Problem]:
+    """Logs of curves that are not the ones which the convergence check names."""
+    named = claimed_logs(claim.recipe)
+    for role in ROLES:
+        file = contents.find(member_of(role))
+        if file is not None and file.original_sha256 != named.get(role):
+            yield _problem(file.path, f"is not the {role}'s log that correctness.convergence names", "bundle-tie")
 
 
 def _scored(
@@ -154,10 +166,11 @@ def _scored(
     card = score_runs(expected_of(claim.recipe), runs, allow_unsteady=bool(stated.unsteady))
     if card.is_refused:
         return derived_figures(stated, None), card.errors
-    figures = derived_figures(stated, card.result())
+    curves, unsaid = convergence_again(claim, _curve_logs(root, contents, claim.recipe))
+    figures = (*derived_figures(stated, card.result()), *curves)
     wrong = tuple(
         Problem(
-            place=claim.place(f"result.{one.name}"),
+            place=claim.place(one.name if "." in one.name else f"result.{one.name}"),
             rule="figure-differs",
             what=f"{_shown(one.claimed)}, but the runs give {_shown(one.derived)}",
             mend="openrecipes score RECIPE RUN_DIR --write writes what the run gives; then bundle again",
@@ -165,7 +178,13 @@ def _scored(
         for one in figures
         if not one.ok
     )
-    return figures, (*wrong, *_stored_result(root, folders, card))
+    return figures, (*wrong, *unsaid, *_stored_result(root, folders, card))
+
+
+def _curve_logs(root: Path, contents: Contents, recipe: Recipe) -> dict[Role, Path]:
+    """The logs of the convergence check by role: their own members, or the log of a run that is the same."""
+    by_hash = {file.original_sha256: file.path for file in contents.files if file.path.endswith(".log")}
+    return {role: root / by_hash[sha256] for role, sha256 in claimed_logs(recipe).items() if sha256 in by_hash}
 
 
 def _stored_result(root: Path, folders: tuple[str, ...], card: Scorecard) -> Iterator[Problem]:

@@ -2,8 +2,12 @@ import json
 from pathlib import Path
 
 import pytest
-from calls import called
+from called import Called, openrecipes
 from made_bundles import HOST, RECIPES, environment, made_run, members_of, tampered
+
+
+def called(*words: str | Path) -> Called:
+    return openrecipes(*map(str, words))
 
 
 @pytest.fixture(scope="module")

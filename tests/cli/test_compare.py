@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from calls import Called, called
+from called import Called, openrecipes
 from made_run_directories import job, made
 from rich.console import Console
 from varied_recipes import published
@@ -20,7 +20,7 @@ KEYS = {"comparable", "why_not", "ratio", "interval", "verdict", "differences", 
 
 
 def _compare(*words: str | Path) -> Called:
-    return called("compare", *words, cwd=ROOT)
+    return openrecipes("compare", *map(str, words))
 
 
 def test_two_published_recipes_compare_with_interval_and_differences() -> None:

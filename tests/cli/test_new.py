@@ -2,13 +2,13 @@ import json
 from pathlib import Path
 
 import pytest
-from calls import Called, called
+from called import Called, openrecipes
 
 SOURCE = "qwen3.5-397b-a17b/h200/attune-tp2-pp4-ep32"
 
 
 def _openrecipes(folder: Path, *words: str) -> Called:
-    return called(*words, cwd=folder)
+    return openrecipes(*words, folder=folder)
 
 
 def test_a_new_recipe_is_made_where_its_short_name_says_and_can_be_checked_and_built_on(tmp_path: Path) -> None:
