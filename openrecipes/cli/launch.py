@@ -48,7 +48,7 @@ def launch(
     """Launch a recipe where a cluster profile says, follow it to its end, and collect its log into a run directory.
 
     Ctrl-C ends the job and keeps what it left. A job of Slurm or Kubernetes outlives its terminal: attach again.
-    Exit status 0 completed or detached, 1 failed, 130 interrupted.
+    Exit status 0 completed, detached or stopped as asked, 1 failed, 130 interrupted.
 
     Example: openrecipes launch qwen3.5-397b-a17b/h200/attune-tp2-pp4-ep32 --cluster launch/clusters/slurm-p5en.yaml
     """
@@ -78,8 +78,10 @@ def launch(
             stay(book, job, ready.launched)
     document, text = launched(book)
     output.result(document, as_json=json, text=text)
-    if book.record.outcome in ("failed", "interrupted"):
-        raise typer.Exit(130 if book.record.outcome == "interrupted" else 1)
+    if book.record.outcome == "failed":
+        raise typer.Exit(1)
+    if book.record.outcome == "interrupted" and stopped is None:
+        raise typer.Exit(130)
 
 
 def _refuse_unclear(named: dict[str, object]) -> None:
