@@ -1,6 +1,5 @@
 """`correctness convergence CANDIDATE_LOG REFERENCE_LOG`."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -15,13 +14,12 @@ from openrecipes.correctness.curve_image import check_image_file, write_image
 from openrecipes.correctness.own_run import own_run_problems
 from openrecipes.problems import ProblemsError, errors_in
 from openrecipes.recipe.write import plain
-from openrecipes.verdict.convergence_rules import BRIDGE_RULES, PIPELINE
+from openrecipes.verdict.convergence_rules import BRIDGE_RULES, PIPELINE, bridge_rule
 from openrecipes.write_back.correctness_parts import with_convergence
 from openrecipes.write_back.write_result import write_block
 
 _RUN = "a log, a directory of one run's logs, or a run directory"
-Rule = StrEnum("Rule", {name.rpartition("/")[2].upper(): name for name in BRIDGE_RULES})  # type: ignore[misc]
-_DEFAULT = Rule(PIPELINE.name)
+_RULES = f"Threshold set that decides: {', '.join(BRIDGE_RULES)}."
 
 
 def convergence(
@@ -35,7 +33,7 @@ def convergence(
     repeat: Annotated[
         str | None, typer.Option(metavar="LOG", help="The reference run again: its distance from it is the noise.")
     ] = None,
-    rule: Annotated[Rule, typer.Option(help="Threshold set that decides.")] = _DEFAULT,
+    rule: Annotated[str, typer.Option(metavar="ID", help=_RULES)] = PIPELINE.name,
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw both curves: .svg, or .png with matplotlib.")
     ] = None,
@@ -57,7 +55,7 @@ def convergence(
         curve_named(reference_log),
         frozen=curve_named(frozen) if frozen else None,
         repeat=curve_named(repeat) if repeat else None,
-        rule=BRIDGE_RULES[rule],
+        rule=bridge_rule(rule),
     )
     document, text = found.document(), convergence_page(found)
     if plot:

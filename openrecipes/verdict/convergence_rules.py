@@ -7,6 +7,8 @@ and the values that its pipeline passes (argument_parser.py, always passed on by
 from dataclasses import dataclass
 from typing import Final
 
+from openrecipes.problems import Place, Problem, UsageError
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BridgeRule:
@@ -49,3 +51,13 @@ PIPELINE: Final = BridgeRule(name="megatron-bridge/pipeline", final_loss_toleran
 FUNCTION: Final = BridgeRule(name="megatron-bridge/function", final_loss_tolerance=0.03, skip_first=0.0)
 BRIDGE_RULES: Final = {rule.name: rule for rule in (PIPELINE, FUNCTION)}
 STRICT: Final = StrictRule()
+
+
+def bridge_rule(name: str) -> BridgeRule:
+    """The rule of this name; the part after the slash is enough. Raises: UsageError if there is none."""
+    found = BRIDGE_RULES.get(name) or BRIDGE_RULES.get(f"megatron-bridge/{name}")
+    if found is None:
+        what = f"{name} is no rule for loss curves"
+        mend = f"use one of {', '.join(BRIDGE_RULES)}"
+        raise UsageError(Problem(place=Place(key="--rule"), rule="convergence-rule", what=what, mend=mend))
+    return found

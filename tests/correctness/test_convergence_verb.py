@@ -48,7 +48,7 @@ def test_the_real_runs_of_two_layouts_agree() -> None:
 
 def test_the_test_vector_as_logs_gives_the_published_figures(tmp_path: Path) -> None:
     logs = slime_log(tmp_path / "a.log", CANDIDATE), slime_log(tmp_path / "b.log", REFERENCE)
-    document = json.loads(openrecipes(*logs, "--json", "--rule", "megatron-bridge/function").stdout)
+    document = json.loads(openrecipes(*logs, "--json", "--rule", "function").stdout)
     assert document["correlation"] == 0.9999948453984675
     assert document["final_loss_difference"] == 8.355437665787169e-05
     assert (document["steps"], document["pointwise_failures"], document["result"]) == (20, 0, "pass")
@@ -133,7 +133,7 @@ def test_a_log_of_another_recipe_is_written_with_force_only(tmp_path: Path) -> N
     [
         ((TP2, "no-such.log"), "no such file"),
         ((TP2, TP1, "--plot", "curves.gif"), ".svg or .png"),
-        ((TP2, TP1, "--rule", "house/1"), "megatron-bridge/pipeline"),
+        ((TP2, TP1, "--rule", "house/1"), "house/1 is no rule for loss curves"),
         ((TP2, TP1, "--write", "no/such/recipe"), "no/such/recipe"),
         ((TP2, "-"), "standard input"),
     ],
