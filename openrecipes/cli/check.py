@@ -12,6 +12,7 @@ from openrecipes.cli import output
 from openrecipes.cli.names import library
 from openrecipes.problems import Problem, UsageError, in_order
 from openrecipes.recipe.library import Library, is_folder, recipes_below
+from openrecipes.targets.read_profile import is_profile, profile_file_problems
 
 app = typer.Typer(add_completion=False)
 
@@ -26,17 +27,20 @@ def check(
     strict: Annotated[bool, typer.Option("--strict", help="Count warnings as errors.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the problems as one JSON document.")] = False,
 ) -> None:
-    """Lint recipes: schema, layout arithmetic, arguments, words, figures.
+    """Lint recipes: schema, layout arithmetic, arguments, words, figures; and cluster profiles.
 
     Example: openrecipes check recipes/qwen3.5-397b-a17b --strict
     """
     recipes = library()
     missing: list[Problem] = []
     files = tuple(dict.fromkeys(_files(paths or [str(recipes.root)], recipes, missing)))
-    report = check_files(files, strict=strict)
-    report = replace(report, problems=in_order((*missing, *report.problems)))
-    document = {"files": report.files, "problems": [problem.document() for problem in report.problems]}
-    output.result(document, as_json=json, text="\n".join([*map(str, report.problems), report.summary]))
+    profiles = tuple(file for file in files if is_profile(file))
+    report = check_files([file for file in files if file not in profiles], strict=strict)
+    of_profiles = (problem for file in profiles for problem in profile_file_problems(file))
+    report = replace(report, problems=in_order((*missing, *report.problems, *of_profiles)))
+    document = {"files": len(files), "problems": [problem.document() for problem in report.problems]}
+    counted = f"{len(profiles)} cluster profile{'' if len(profiles) == 1 else 's'} and " if profiles else ""
+    output.result(document, as_json=json, text="\n".join([*map(str, report.problems), counted + report.summary]))
     if any(problem.rule == "file-readable" for problem in report.problems):
         raise typer.Exit(UsageError.exit_status)
     if report.errors:

@@ -1,6 +1,8 @@
 """Cluster profiles: the shipped ones are sound, and each mistake is told at its place."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -138,3 +140,14 @@ def test_what_a_launch_finds_wrong_with_a_profile_has_its_line(tmp_path: Path) -
     ]
     assert {p.place.file for p in problems} == {str(path)}
     assert any(p.what == "2 hosts, and 128 x H200, 8 per node, need 16" for p in problems)
+
+
+def test_check_looks_at_profiles_and_recipes_alike(tmp_path: Path) -> None:
+    bad = written(tmp_path, {**GOOD["ssh"], "ssh": {"hosts": ["n1", "n1"]}})
+    paths = [str(bad), *(str(path) for path in SHIPPED), str(shipped(*PUBLISHED))]
+    call = [sys.executable, "-m", "openrecipes", "check", "--json", *paths]
+    done = subprocess.run(call, capture_output=True, text=True, check=False)
+    document = json.loads(done.stdout)
+    errors = [problem for problem in document["problems"] if problem["severity"] == "error"]
+    assert (done.returncode, document["files"]) == (1, len(paths))
+    assert [(problem["file"], problem["rule"]) for problem in errors] == [(str(bad), "profile-hosts")]
