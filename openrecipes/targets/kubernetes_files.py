@@ -42,6 +42,7 @@ class RunFiles:
         self._site = site
         self._ray_cluster = ray_cluster
         self._pod: str | None = None
+        self._log_is_submitters = False
 
     def pods(self) -> tuple[Pod, ...]:
         """The pods of the run, the head first. Raises: OutsideError."""
@@ -52,9 +53,10 @@ class RunFiles:
         with self._alone() as is_alone:
             if not is_alone:
                 return
-            while piece := self._read(_LOG, self._run.log.stat().st_size if self._run.log.exists() else 0):
-                with self._run.log.open("ab") as log:
+            while piece := self._read(_LOG, self._size()):
+                with self._run.log.open("wb" if self._log_is_submitters else "ab") as log:
                     log.write(piece)
+                self._log_is_submitters = False
                 if len(piece) < _PIECE_BYTES:
                     break
             job = self._run.job()
@@ -95,12 +97,13 @@ class RunFiles:
                     continue
 
     def submitter_log(self, name: str) -> None:
-        """Brings the log of the job's submitter; it is the run's log where nothing else of that came here."""
+        """Brings the log of the job's submitter; it is the run's log where nothing else of that comes here."""
         path = self._run.log.parent / "submitter.log"
         with self._into_file(log_command(self._site, name), COPY_S) as text, path.open("wb") as out:
             shutil.copyfileobj(text, out)
-        if not self._run.log.exists() or self._run.log.stat().st_size == 0:
-            shutil.copyfile(path, self._run.log)
+        self._log_is_submitters = self._log_is_submitters or not self._size()
+        if self._log_is_submitters:
+            write_atomically(self._run.log, path.read_bytes())
 
     def _collect_once(self) -> None:
         if self._is_mounted:
@@ -121,6 +124,11 @@ class RunFiles:
         with self._asked(_HASH, "hash", f"{self.folder}/{_LOG}") as out:
             words = out.read().decode(errors="replace").split()
         return words[0] if words else None
+
+    def _size(self) -> int:
+        """Bytes of the run's log that are here."""
+        is_here = self._run.log.exists() and not self._log_is_submitters
+        return self._run.log.stat().st_size if is_here else 0
 
     def _read(self, name: str, offset: int) -> bytes:
         """A piece of a file of the run; empty where it is not there."""

@@ -18,6 +18,8 @@ from openrecipes.targets.profile import Profile
 
 # How often the API server and a pod are asked.
 _ASK_S: Final = 2.0
+# And the submitter for its whole log, where no pod may be asked.
+_LOGS_S: Final = 15.0
 # A creation whose answer was lost may still be under way in the API server for so long.
 _UNDER_WAY_S: Final = 60.0
 # The entry script ends the trainer, and all that it started, within twice its grace.
@@ -47,6 +49,7 @@ class KubernetesJob:
         self._document: dict[str, Any] = {}
         self._files: RunFiles | None = None
         self._was_asked_to_end = False
+        self._logs_asked = float("-inf")
 
     @property
     def submission(self) -> Submission:
@@ -131,18 +134,24 @@ class KubernetesJob:
         if self._files is None:
             return JobState(phase="queued", words=f"{status.name}: {status.words}")
         if status.outcome == "running":
-            self._pull(self._files)
-            return JobState(phase="running", words=f"RayJob {status.name}")
+            why = self._pull(self._files)
+            return JobState(phase="running", words=f"RayJob {status.name}{why}")
         found = self._files.pods()
         words = f"{status.name}: {pods_words(found, self._pods)}"
         return JobState(phase="running" if any(pod.runs for pod in found) else "queued", words=words)
 
-    def _pull(self, files: RunFiles) -> None:
+    def _pull(self, files: RunFiles) -> str:
+        """Brings what is new in the log, by way of the submitter where no pod may be asked; why so, in words."""
         try:
             files.pull()
         except OutsideError as error:
             # The job goes on; its log is brought with the rest, at the latest.
-            self._state = JobState(phase="running", words=f"its log cannot be read: {words_of(error)}")
+            if time.monotonic() - self._logs_asked > _LOGS_S:
+                self._logs_asked = time.monotonic()
+                with suppress(OutsideError):
+                    files.submitter_log(self._submission.id or "")
+            return f"; no pod can be asked for its log: {words_of(error)}"
+        return ""
 
     def _script_was_told(self) -> bool:
         try:

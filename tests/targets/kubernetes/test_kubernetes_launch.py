@@ -198,6 +198,17 @@ def test_the_volume_is_read_where_it_is_mounted_here(cluster: Cluster) -> None:
     assert not [line for line in cluster.asked() if line.startswith("exec")]
 
 
+def test_where_no_pod_may_be_asked_the_submitters_log_is_taken_and_what_is_missing_is_said(cluster: Cluster) -> None:
+    (cluster.kube / "no-exec").touch()
+    ran = cluster.call(*cluster.words(env={"STEP_S": "0.1"}))
+    record = json.loads(ran.stdout)
+    assert (ran.returncode, record["outcome"]) == (1, "failed")
+    assert "SUCCEEDED, and what it left was not collected" in record["reason"]
+    assert "pods/exec" in record["submission"]["ended_as"]
+    assert record["submission"]["folder"].startswith("/far/my volume/runs/")
+    assert cluster.run.log.read_bytes().count(b" - perf ") == 8
+
+
 def test_a_trainer_that_dies_fails_the_run_and_its_log_is_here(cluster: Cluster) -> None:
     ran = cluster.call(*cluster.words(env={"TRAIN": "die"}))
     record = json.loads(ran.stdout)
