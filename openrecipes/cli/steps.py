@@ -1,6 +1,6 @@
 """`steps LOG…`."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 from rich.console import Group
@@ -12,6 +12,8 @@ from openrecipes.logs.detect import READERS
 from openrecipes.logs.run_log import RunLog, read_log
 from openrecipes.logs.step import StepRecord
 from openrecipes.problems import errors_in
+
+_ABSURD: Final = 10**12
 
 app = typer.Typer(add_completion=False)
 
@@ -66,7 +68,8 @@ def _cells(step: StepRecord) -> tuple[str, ...]:
     times = (step.step_time_s, step.wait_time_s, step.train_time_s)
     values = (step.loss, step.grad_norm)
     return (
-        "?" if step.step is None else str(step.step),
+        # A number that no run reaches would widen the table until nothing else fits; --json has its digits.
+        "?" if step.step is None else str(step.step) if step.step < _ABSURD else f"{step.step:.2e}",
         *("-" if value is None else f"{value:.3f}" for value in times),
         *("-" if value is None else f"{value:.4f}" for value in values),
         "-" if step.lr is None else f"{step.lr:.3g}",

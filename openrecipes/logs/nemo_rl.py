@@ -32,7 +32,7 @@ class NemoRlReader(Reader):
     name = "nemo-rl"
     separator = r"m?s(?:\s|\Z)"
     needles = (
-        *(b"=====", b"= Step ", b"= Epoch ", b"Loss:", b"otal step time", b"policy_training", b"Grad Norm"),
+        *(b" =====", b"= Step ", b"= Epoch ", b"Loss:", b"otal step time", b"policy_training", b"Grad Norm"),
         _BULLET,
     )
     sure_needles = (b"= Step ", b"= Epoch ", b"Loss:", b"otal step time", b"policy_training")

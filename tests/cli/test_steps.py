@@ -49,3 +49,11 @@ def test_a_record_that_cannot_be_read_is_a_failure(tmp_path: Path) -> None:
     assert status == 1
     assert [step["step"] for step in json.loads(out)["steps"]] == [0, 1, 2]
     assert f"{tmp_path}/x.log:3: a record begins here" in err
+
+
+def test_a_step_number_beyond_all_runs_leaves_the_other_columns_whole(tmp_path: Path) -> None:
+    text = "step 1: {'train/loss': 1.5}\nperf 1: {'perf/step_time': 14.75}\n"
+    (tmp_path / "x.log").write_text(text + text.replace(" 1:", " 1000000000000000000:"))
+    _, out, _ = _run(str(tmp_path / "x.log"))
+    assert "1.00e+18  14.750" in out
+    assert _run(str(tmp_path / "x.log"), "--json")[1].count("1000000000000000000") > 0
