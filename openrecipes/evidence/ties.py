@@ -172,12 +172,6 @@ class RunTies:
         return Problem(place=place, rule="bundle-rows", what=what, mend=mend, severity="warning")
 
 
-def original_log_sha256(contents: Contents, folder: str) -> str | None:
-    """The hash of a run's log as the run left it."""
-    file = contents.find(f"{folder}/log/train.log")
-    return file.original_sha256 if file else None
-
-
 def _belongs(path: str, launched: dict[str, str]) -> bool:
     is_telemetry = path.startswith(f"{TELEMETRY}/") and path.count("/") == 1 and path.endswith(".jsonl")
     return path in NEEDED or path in OPTIONAL or path in launched or is_telemetry

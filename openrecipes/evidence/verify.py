@@ -14,14 +14,14 @@ from openrecipes.evidence.contents import CONTENTS, MAX_CONTENTS_BYTES, RECIPE, 
 from openrecipes.evidence.figures import FIGURES, Figure, derived_figures
 from openrecipes.evidence.leftovers import left_private
 from openrecipes.evidence.loss_curves import ROLES, Role, claimed_logs, convergence_again, member_of
-from openrecipes.evidence.ties import RunTies, bounded_json, original_log_sha256
+from openrecipes.evidence.ties import RunTies, bounded_json
 from openrecipes.problems import Place, Problem, ProblemsError, errors_in, in_order
 from openrecipes.recipe.model import Recipe
 from openrecipes.recipe.read import LocatedRecipe, read_recipe
 from openrecipes.recipe.write import json_ready
 from openrecipes.runs.json_files import read_json, sha256_of
 from openrecipes.score.expected import expected_of
-from openrecipes.score.run_evidence import read_run
+from openrecipes.score.run_evidence import Run, read_run
 from openrecipes.score.scorecard import Scorecard
 from openrecipes.score.several_runs import score_runs
 
@@ -84,22 +84,21 @@ def _opened(root: Path, members: Sequence[Member], problems: tuple[Problem, ...]
     try:
         contents = _contents(root)
         listed = tuple(_listed(contents, members))
-        if listed:
+        if any(problem.rule != "bundle-hash" for problem in listed):
             return Verified(figures=(), problems=listed, contents=contents)
         claim = read_recipe(root / RECIPE)
     except ProblemsError as error:
         return Verified(figures=(), problems=error.problems)
     recipe_file = contents.find(RECIPE)
     folders = tuple(run_folder(number) for number in range(1, contents.runs + 1))
-    found: list[Problem] = []
+    found = [*listed]
     for folder in folders:
         found += RunTies(root / folder, contents, claim).problems()
     found += left_private(root, contents)
     found += _unclaimed(contents, claim)
-    figures: tuple[Figure, ...] = ()
-    if not errors_in(found):
-        figures, more = _scored(root, contents, claim, folders)
-        found += more
+    # What is wrong by now refuses the bundle; the figures say what was meant by it.
+    figures, more = _scored(root, contents, claim, folders)
+    found += more
     return Verified(
         figures=figures,
         problems=(*found, *_notes(contents)),
@@ -159,10 +158,10 @@ def _scored(
 ) -> tuple[tuple[Figure, ...], tuple[Problem, ...]]:
     """The figures that the logs give, beside those that the recipe and result.json claim."""
     stated = claim.recipe.result
-    # A redacted log has another hash; its tie to run.json has been held against the original's by now.
-    runs = [
-        replace(read_run(str(root / folder)), log_sha256=original_log_sha256(contents, folder)) for folder in folders
-    ]
+    try:
+        runs = _runs(root, contents, folders)
+    except ProblemsError as error:
+        return derived_figures(stated, None), error.problems
     card = score_runs(expected_of(claim.recipe), runs, allow_unsteady=bool(stated.unsteady))
     if card.is_refused:
         return derived_figures(stated, None), card.errors
@@ -179,6 +178,15 @@ def _scored(
         if not one.ok
     )
     return figures, (*wrong, *unsaid, *_stored_result(root, folders, card))
+
+
+def _runs(root: Path, contents: Contents, folders: tuple[str, ...]) -> list[Run]:
+    """The runs; a redacted log stands for its original, whose hash has been held against run.json's by now."""
+    runs = []
+    for folder in folders:
+        run, log = read_run(str(root / folder)), contents.find(f"{folder}/log/train.log")
+        runs.append(replace(run, log_sha256=log.original_sha256) if log and log.is_redacted else run)
+    return runs
 
 
 def _curve_logs(root: Path, contents: Contents, recipe: Recipe) -> dict[Role, Path]:

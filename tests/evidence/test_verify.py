@@ -80,6 +80,16 @@ def test_a_figure_edited_by_a_hundredth_is_refused_by_name(made: Path, name: str
     assert [figure.name for figure in found.figures if not figure.ok] == [name]
 
 
+def test_the_figure_is_named_even_where_the_list_of_contents_still_has_the_old_hash(made: Path) -> None:
+    recipe = members_of(made)["recipe.yaml"].replace(
+        b"tokens_per_s_per_gpu: 20691.1\n", b"tokens_per_s_per_gpu: 20691.11\n"
+    )
+    found = verify(tampered(made, {"recipe.yaml": recipe}, relisted=False))
+    refused = _refused(found)
+    assert [rule for rule, _ in refused] == ["bundle-hash", "figure-differs"]
+    assert "result.tokens_per_s_per_gpu" in refused[1][1]
+
+
 @pytest.mark.parametrize("name", ["unsteady", "weights", "deviations", "log_sha256", "render_sha256"])
 def test_what_speaks_against_a_result_may_not_be_left_out(tmp_path: Path, name: str) -> None:
     run, claim = made_run(tmp_path / "run", "tp1")
