@@ -35,8 +35,10 @@ def argument_faults(flags: Flags) -> tuple[FlagFault, ...]:
 
 
 def _of_settings(flags: Flags) -> Iterator[FlagFault]:
+    unknown = 0
     for setting in flags.settings:
-        for fault in flag_faults(flags.parser, setting.flag, setting.values):
+        for fault in flag_faults(flags.parser, setting.flag, setting.values, guesses=unknown < _GUESSES):
+            unknown += fault.rule == "argument-unknown"
             if not (setting.is_left_out and fault.rule == "argument-count"):
                 yield replace(fault, key=f"arguments.{setting.key}")
 

@@ -5,13 +5,12 @@ from collections.abc import Iterator
 from typing import Final
 
 from openrecipes.check.environment import exports
-from openrecipes.check.invocation import Given, Invocation, invocation
+from openrecipes.check.invocation import Given
 from openrecipes.check.rule import Finding, Rule, Section, rule
-from openrecipes.check.shell_script import read_script
 from openrecipes.check.shell_words import FaultKind
 from openrecipes.check.subject import Subject
 from openrecipes.render.argument import Argument
-from openrecipes.render.command import text_of
+from openrecipes.render.command import start_of, text_of
 from openrecipes.render.training_arguments import DEFAULT
 
 # An origin that names recipe keys: `layout.tp`, `gpu.count / gpu.per_node`.
@@ -85,13 +84,12 @@ def pattern(subject: Subject) -> Iterator[Finding]:
 @rule("command-entry", Section.COMMAND, "run starts the trainer of the recipe.")
 def entry(subject: Subject) -> Iterator[Finding]:
     """Another program, or the same with other options."""
-    made = _derived(subject)
     words = subject.script.commands[0] if len(subject.script.commands) == 1 and not subject.script.faults else None
-    if made is None or words is None:
+    if subject.command is None or words is None:
         return
     found = subject.invocation
     head = " ".join(word.text for word in (found.head if found else words[:4]))
-    wanted = " ".join(word.text for word in made.head)
+    wanted = start_of(subject.command)
     if head != wanted:
         yield Finding(
             key="run",
@@ -166,12 +164,6 @@ def text(subject: Subject) -> Iterator[Finding]:
         what="says what the fields give, but in other words or another order from this line on",
         mend="write what `openrecipes render` prints",
     )
-
-
-def _derived(subject: Subject) -> Invocation | None:
-    """The command that the fields give, read by the same reader."""
-    commands = read_script(text_of(subject.command)).commands if subject.command else ()
-    return invocation(commands[0]) if commands else None
 
 
 def _wanted(subject: Subject) -> dict[str, Argument] | None:

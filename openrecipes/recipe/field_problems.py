@@ -53,6 +53,8 @@ _FORMS: Final = {
     r"^/[^\x00-\x1f]*$": ("a path from the root", "write the path from the root"),
     r"^/[A-Za-z0-9._/-]*$": ("a plain path from the root", "write one of letters, digits and . _ - /"),
 }
+# Naming the nearest key takes a while; a file of nothing but unknown keys gets this many.
+_GUESSES: Final = 100
 _KIND_READ: Final = {bool: "a truth value", int: "a number", float: "a number", datetime.date: "a day"}
 
 
@@ -61,9 +63,11 @@ def field_problems(
 ) -> Iterator[Problem]:
     """One problem for each place that the validator complained of."""
     missing = {path for path, item in found.items() if item["type"] == "missing"}
-    misspelt = {}
+    misspelt: dict[Path_, str | None] = {}
     for path, item in found.items():
-        if item["type"] == "extra_forbidden":
+        if item["type"] == "extra_forbidden" and len(misspelt) >= _GUESSES:
+            misspelt[path] = None
+        elif item["type"] == "extra_forbidden":
             guess = nearest(str(path[-1]), [str(other[-1]) for other in missing if other[:-1] == path[:-1]])
             misspelt[path] = guess or nearest(str(path[-1]), _fields(root, path[:-1]))
     # A misspelt key is one mistake, so the key that it stands for is not called missing as well.

@@ -57,11 +57,11 @@ class Library:
 
 
 def recipes_below(folder: Path) -> tuple[Path, ...]:
-    """Every recipe file below a folder, sorted by path; hidden folders are left out.
+    """Every recipe file below a folder, sorted by path; hidden folders and pipes are left out.
 
     Raises: UsageError if there is none.
     """
-    found = (path for path in folder.rglob(f"*{SUFFIX}") if not _hidden(path.relative_to(folder)))
+    found = (path for path in folder.rglob(f"*{SUFFIX}") if not (_hidden(path.relative_to(folder)) or path.is_fifo()))
     files = tuple(sorted(found))
     if not files:
         raise unreadable(str(folder), f"holds no recipe: no {SUFFIX} file lies in it", "name a folder with recipes")

@@ -76,12 +76,16 @@ def command_text(recipe: Recipe, model: Model) -> str:
 def text_of(made: Command) -> str:
     """A command in the published form: exports, a blank line, the entry and its lines of flags."""
     exports = "".join(f"export {value.name}={shell_word(value)}\n" for value in made.environment)
-    start = " ".join((*made.launcher, made.entry))
+    lines = " \\\n  ".join((start_of(made), *(line.text for line in made.lines)))
+    return (exports + "\n" if exports else "") + lines + "\n"
+
+
+def start_of(made: Command) -> str:
+    """What stands before the flags in the published form."""
     if made.trainer == "slime":
         # slime has no such module and no such flag: this is how recipes publish the choice of train_async.py.
-        start = "python3 -m <slime entry module> --async"
-    lines = " \\\n  ".join((start, *(line.text for line in made.lines)))
-    return (exports + "\n" if exports else "") + lines + "\n"
+        return "python3 -m <slime entry module> --async"
+    return " ".join((*made.launcher, made.entry))
 
 
 def _slime(recipe: Recipe, model: Model) -> Command:
