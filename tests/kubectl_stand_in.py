@@ -15,8 +15,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-
-import yaml
+from typing import Any
 
 FOLDER = Path(os.environ["KUBE_FOLDER"])
 
@@ -38,6 +37,16 @@ def main() -> None:
 def fails(words: str, status: int = 1) -> None:
     print(words, file=sys.stderr)
     sys.exit(status)
+
+
+def parsed(text: str) -> Any:
+    """A YAML document; questions that need none start sooner without it."""
+    import site
+
+    site.main()
+    import yaml
+
+    return yaml.safe_load(text)
 
 
 def near(text: str) -> str:
@@ -66,7 +75,7 @@ def write(path: Path, document: dict) -> None:
 
 
 def create(words: list[str]) -> None:
-    document = yaml.safe_load(Path(words[words.index("-f") + 1]).read_text(encoding="utf-8"))
+    document = parsed(Path(words[words.index("-f") + 1]).read_text(encoding="utf-8"))
     metadata = document["metadata"]
     if document["kind"] == "ConfigMap":
         path = place("configs", metadata["name"])
@@ -81,7 +90,7 @@ def create(words: list[str]) -> None:
     manager = next(word.partition("=")[2] for word in words if word.startswith("--field-manager="))
     metadata["managedFields"] = [{"manager": "ray-operator"}, {"manager": manager}]
     write(place("jobs", metadata["name"]), document)
-    command = [sys.executable, __file__, "--operate", metadata["name"]]
+    command = [sys.executable, "-S", __file__, "--operate", metadata["name"]]
     with (FOLDER / "operator.log").open("ab") as log:
         subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
     if play() == "lost":
@@ -173,7 +182,7 @@ class Job:
         return folder
 
     def environment(self, folder: Path) -> dict[str, str]:
-        given = yaml.safe_load(self.spec["runtimeEnvYAML"])["env_vars"]
+        given = parsed(self.spec["runtimeEnvYAML"])["env_vars"]
         moved = {name: near(value).replace("/openrecipes:", f"{folder}:") for name, value in given.items()}
         return {"PATH": os.environ["PATH"], "HOME": str(FOLDER), **moved}
 

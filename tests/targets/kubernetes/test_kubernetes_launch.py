@@ -10,11 +10,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import called
 import pytest
 import yaml
 from rayjobs import profile
 
 from openrecipes.runs.directory import RunDirectory, open_run_directory
+from openrecipes.targets import kubernetes_job
 from openrecipes.targets.fabric import Fabric
 from openrecipes.targets.kubernetes_site import KubernetesSite
 from openrecipes.targets.profile_schema import profile_text
@@ -78,7 +80,7 @@ class Cluster:
         self.bin = folder / "bin"
         for path in (self.kube, self.bin, self.volume / "runs", self.volume / "slime"):
             path.mkdir(parents=True)
-        self._program(self.bin / "kubectl", f"#!/bin/sh\nexec '{sys.executable}' '{STAND_IN}' \"$@\"\n")
+        self._program(self.bin / "kubectl", f"#!/bin/sh\nexec '{sys.executable}' -S '{STAND_IN}' \"$@\"\n")
         self._program(folder / "python", PYTHON.replace("@PYTHON@", sys.executable))
         (self.volume / "slime" / "train_async.py").write_text(TRAIN, encoding="utf-8")
         (self.kube / "volume").write_text(str(self.volume), encoding="utf-8")
@@ -115,12 +117,9 @@ class Cluster:
         words = ["launch", RECIPE, "--cluster", str(self.profile(**changes)), "--yes", *settings]
         return [*words, "--run-dir", str(self.folder / "run"), *more]
 
-    def call(self, *words: str, timeout: float = 60) -> "subprocess.CompletedProcess[str]":
+    def call(self, *words: str) -> called.Called:
         """The verb, ended."""
-        return subprocess.run(
-            [*VERB, *words, "--json"],
-            env=self.environment, capture_output=True, text=True, check=False, timeout=timeout, cwd=self.folder,
-        )  # fmt: skip
+        return called.openrecipes(*words, "--json", folder=self.folder)
 
     def start(self, *words: str) -> "subprocess.Popen[str]":
         command = [*VERB, *words, "--json"]
@@ -155,8 +154,11 @@ def until(claim: Callable[[], object], within_s: float = 30.0) -> None:
 
 
 @pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[Cluster]:
+def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
     made = Cluster(tmp_path)
+    monkeypatch.setattr(kubernetes_job, "_ASK_S", 0.2)
+    for name, value in made.environment.items():
+        monkeypatch.setenv(name, value)
     yield made
     # What plays KubeRay ends its job's processes once the job is gone.
     for job in (made.kube / "jobs").glob("*.json"):
@@ -257,18 +259,19 @@ def test_a_job_that_kuberay_gave_up_is_asked_to_end_and_records_it(cluster: Clus
     assert record["submission"]["ended_as"] == "FAILED (DeadlineExceeded)"
 
 
-def test_without_kubectl_and_with_a_refusal_nothing_is_created(cluster: Cluster) -> None:
+def test_without_kubectl_and_with_a_refusal_nothing_is_created(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
     cluster.plays("refuse")
     ran = cluster.call(*cluster.words())
     assert (ran.returncode, cluster.jobs()) == (3, [])
     assert "admission webhook denied" in ran.stderr
     assert cluster.run.record().outcome == "failed"
     (cluster.bin / "kubectl").unlink()
+    monkeypatch.setenv("PATH", str(cluster.bin))
     words = cluster.words()
     words[words.index("--run-dir") + 1] += "-2"
-    environment = {**cluster.environment, "PATH": str(cluster.bin)}
-    command = [*VERB, *words]
-    ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, cwd=cluster.folder)
+    ran = cluster.call(*words)
     assert ran.returncode == 3
     assert "kubectl is not on PATH" in ran.stderr
 
