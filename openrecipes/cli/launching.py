@@ -86,7 +86,7 @@ def begun(asked: Asked, ready: Prepared) -> RunBook:
     with placed_in_profile(asked.cluster, asked.profile):
         _refuse_other_image(asked.profile)
         refuse_place(ready)
-    refuse_directory(ready.target.name, asked.run_dir or Path(asked.profile.paths.runs or RUNS))
+    refuse_directory(ready, asked.run_dir or Path(asked.profile.paths.runs or RUNS))
     rows = _rows_before(asked, ready)
     book = open_book(_directory(asked), ready, asked.recipe, asked.settings)
     output.say(f"run directory: {book.run.root}")

@@ -67,14 +67,21 @@ def refuse_submitted(record: RunRecord) -> None:
         raise ProblemsError(Problem(place=Place(file=record.name), rule="run-submitted", what=what, mend=mend))
 
 
-def refuse_directory(target: str, root: Path) -> None:
-    """Nothing, if a job of this kind can write below a path. Raises: UsageError if Slurm would read it as a pattern."""
-    wrong = sorted(set(str(root.absolute())) & set("%\\"))
-    if target == "slurm" and wrong:
-        what = f"holds {' and '.join(wrong)}, which Slurm expands in the path of a job's output"
-        mend = "name a run directory without it, and a folder without it above"
-        place = Place(file=str(root), key="--run-dir")
-        raise UsageError(Problem(place=place, rule="run-directory", what=what, mend=mend))
+def refuse_directory(ready: Prepared, root: Path) -> None:
+    """Nothing, if a job of this kind can write below a path.
+
+    Raises: UsageError if Slurm would read it as a pattern, or a container's options as several paths.
+    """
+    found, container = set(str(root.absolute())), ready.launch.profile.container
+    if ready.target.name == "slurm" and found & set("%\\"):
+        wrong, why = found & set("%\\"), "which Slurm expands in the path of a job's output"
+    elif container is not None and found & set(":,"):
+        wrong, why = found & set(":,"), f"which {container.runtime} takes for the end of a mounted path"
+    else:
+        return
+    what = f"holds {' and '.join(sorted(wrong))}, {why}"
+    mend = "name a run directory without it, and a folder without it above"
+    raise UsageError(Problem(place=Place(file=str(root), key="--run-dir"), rule="run-directory", what=what, mend=mend))
 
 
 def refuse_place(ready: Prepared) -> None:
