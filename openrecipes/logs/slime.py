@@ -11,7 +11,7 @@ from openrecipes.problems import Problem
 
 # A record that someone quotes stands behind a quotation mark; one that a collector packs, behind `:"`.
 _START = re.compile(
-    r"(?:(?<=:\")|(?<=: \")|(?<![\"'`]))(step|perf)\s{0,9}(\d{1,24})\s{0,9}:\s{0,9}(?=\{|\[repeated|\Z)"
+    r"(step|perf)(?:(?<![\"'`]\w{4})|(?<=:\"\w{4})|(?<=: \"\w{4}))\s{0,9}(\d{1,24})\s{0,9}:\s{0,9}(?=\{|\[repeated|\Z)"
 )
 _QUOTED = re.compile(r"[\"'`](?:step|perf)\s{0,9}\d{1,24}\s{0,9}:\s{0,9}\{")
 _KEY = re.compile(r"""['"](?:perf|train)/[^'"\s]{0,80}(?:['"]\s*:|\Z)""")

@@ -66,7 +66,8 @@ def decoded(line: bytes) -> str:
     """The line as text, without colours, cursor movement and the escapes of JSON-wrapping collectors."""
     text = line.decode("utf-8", errors="replace")
     if "\x1b" in text:
-        text = _CUT_ANSI.sub("", _USUAL_ANSI.sub("", text))
+        text = _USUAL_ANSI.sub("", text)
+        text = _CUT_ANSI.sub("", text) if "\x1b" in text[-20:] else text
     if any(sign in text for sign in _ANSI_SIGNS) or _LOST_ESCAPE.search(text):
         text = _ANSI.sub("", text)
     if "\\" in text:
