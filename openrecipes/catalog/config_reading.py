@@ -95,7 +95,7 @@ def _rope(inner: Mapping[str, Any], family: Family[Any]) -> JsonValue:
     older_type = parts.pop("type", None)
     if "rope_type" not in parts and older_type is not None:
         parts["rope_type"] = older_type
-    if parts.get("rope_type") in {None, "mrope"}:
+    if parts.get("rope_type") in (None, "mrope"):
         parts["rope_type"] = "default"
     for name in ("rope_theta", "partial_rotary_factor"):
         if name not in parts and inner.get(name) is not None:

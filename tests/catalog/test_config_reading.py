@@ -86,6 +86,7 @@ def test_a_silent_config_means_what_transformers_assumes() -> None:
         ("qwen3", {"rope_theta": 10000.5}, "rope_parameters.rope_theta", "but must be a multiple of 1"),
         ("qwen3", {"rope_scaling": {"rope_type": "yarn", "factor": 4.0}}, "rope_parameters.factor", "cannot be mapped"),
         ("qwen3", {"rope_scaling": "yarn"}, "rope_parameters", "but must be a mapping"),
+        ("qwen3", {"rope_scaling": {"rope_type": [1]}}, "rope_parameters.rope_type", "is [1], but must be"),
         ("qwen3", {"num_atention_heads": 4}, "num_atention_heads", "is 4, which cannot be mapped: no such field"),
         ("qwen3_moe", {"num_experts_per_tok": 9}, "num_experts_per_tok", "9 exceeds num_experts 8"),
         ("qwen3_moe", {"decoder_sparse_step": 6}, "decoder_sparse_step", "6 leaves no layer with experts among 5"),
