@@ -52,7 +52,7 @@ class RunTies:
         yield from self._hashes(record)
         yield from self._launched(record)
         yield from self._rows(record)
-        yield from self._steps()
+        yield from self._steps(record)
         yield from self._environment()
 
     def _hashes(self, record: RunRecord) -> Iterator[Problem]:
@@ -131,9 +131,12 @@ class RunTies:
             if one != other:
                 yield self._problem(ROWS_MANIFEST, f"{name} is {one}, but run.json says {other}")
 
-    def _steps(self) -> Iterator[Problem]:
-        """The stored step records against those that the log gives."""
+    def _steps(self, record: RunRecord) -> Iterator[Problem]:
+        """The stored step records, and their number in the record, against those that the log gives."""
         read = read_log([self._run.log])
+        timed = len({step.step for step in read.steps if step.step_time_s is not None})
+        if record.steps_read != timed:
+            yield self._problem("run.json", f"steps_read is {record.steps_read}, the log has {timed}")
         derived = [_without_place(step.document()) for step in read.steps]
         stored = _steps_of(self._run.steps)
         if stored is None:

@@ -11,19 +11,15 @@ from typing import Any, Final
 
 from openrecipes.evidence.archive import Member, read_archive
 from openrecipes.evidence.contents import CONTENTS, MAX_CONTENTS_BYTES, RECIPE, Contents, run_folder
-from openrecipes.evidence.figures import FIGURES, Figure, derived_figures
+from openrecipes.evidence.figures import Figure
 from openrecipes.evidence.leftovers import left_private
-from openrecipes.evidence.loss_curves import ROLES, Role, claimed_logs, convergence_again, member_of
-from openrecipes.evidence.ties import RunTies, bounded_json
+from openrecipes.evidence.loss_curves import ROLES, claimed_logs, member_of
+from openrecipes.evidence.scored_again import scored_again
+from openrecipes.evidence.ties import RunTies
 from openrecipes.problems import Place, Problem, ProblemsError, errors_in, in_order
 from openrecipes.recipe.model import Recipe
 from openrecipes.recipe.read import LocatedRecipe, read_recipe
-from openrecipes.recipe.write import json_ready
 from openrecipes.runs.json_files import read_json, sha256_of
-from openrecipes.score.expected import expected_of
-from openrecipes.score.run_evidence import Run, read_run
-from openrecipes.score.scorecard import Scorecard
-from openrecipes.score.several_runs import score_runs
 
 MAX_FILE_BYTES: Final = 64 * 2**20
 _MAY_BE_LARGE: Final = (".log", ".jsonl")
@@ -97,7 +93,7 @@ def _opened(root: Path, members: Sequence[Member], problems: tuple[Problem, ...]
     found += left_private(root, contents)
     found += _unclaimed(contents, claim)
     # What is wrong by now refuses the bundle; the figures say what was meant by it.
-    figures, more = _scored(root, contents, claim, folders)
+    figures, more = scored_again(root, contents, claim, folders)
     found += more
     return Verified(
         figures=figures,
@@ -153,63 +149,6 @@ def _unclaimed(contents: Contents, claim: LocatedRecipe) -> Iterator[Problem]:
             yield _problem(file.path, f"is not the {role}'s log that correctness.convergence names", "bundle-tie")
 
 
-def _scored(
-    root: Path, contents: Contents, claim: LocatedRecipe, folders: tuple[str, ...]
-) -> tuple[tuple[Figure, ...], tuple[Problem, ...]]:
-    """The figures that the logs give, beside those that the recipe and result.json claim."""
-    stated = claim.recipe.result
-    try:
-        runs = _runs(root, contents, folders)
-    except ProblemsError as error:
-        return derived_figures(stated, None), error.problems
-    card = score_runs(expected_of(claim.recipe), runs, allow_unsteady=bool(stated.unsteady))
-    if card.is_refused:
-        return derived_figures(stated, None), card.errors
-    curves, unsaid = convergence_again(claim, _curve_logs(root, contents, claim.recipe))
-    figures = (*derived_figures(stated, card.result()), *curves)
-    wrong = tuple(
-        Problem(
-            place=claim.place(one.name if "." in one.name else f"result.{one.name}"),
-            rule="figure-differs",
-            what=f"{_shown(one.claimed)}, but the runs give {_shown(one.derived)}",
-            mend="openrecipes score RECIPE RUN_DIR --write writes what the run gives; then bundle again",
-        )
-        for one in figures
-        if not one.ok
-    )
-    return figures, (*wrong, *unsaid, *_stored_result(root, folders, card))
-
-
-def _runs(root: Path, contents: Contents, folders: tuple[str, ...]) -> list[Run]:
-    """The runs; a redacted log stands for its original, whose hash has been held against run.json's by now."""
-    runs = []
-    for folder in folders:
-        run, log = read_run(str(root / folder)), contents.find(f"{folder}/log/train.log")
-        runs.append(replace(run, log_sha256=log.original_sha256) if log and log.is_redacted else run)
-    return runs
-
-
-def _curve_logs(root: Path, contents: Contents, recipe: Recipe) -> dict[Role, Path]:
-    """The logs of the convergence check by role: their own members, or the log of a run that is the same."""
-    by_hash = {file.original_sha256: file.path for file in contents.files if file.path.endswith(".log")}
-    return {role: root / by_hash[sha256] for role, sha256 in claimed_logs(recipe).items() if sha256 in by_hash}
-
-
-def _stored_result(root: Path, folders: tuple[str, ...], card: Scorecard) -> Iterator[Problem]:
-    """result.json of a single run, key by key, against what its log gives with all digits."""
-    path = root / folders[0] / "result.json"
-    if len(folders) > 1 or not path.is_file():
-        return
-    stored, derived = bounded_json(path), card.document()
-    if not isinstance(stored, dict):
-        yield _problem(f"{folders[0]}/result.json", "holds no result", "figure-differs")
-        return
-    for name in (*FIGURES, "step_time_s", "drift"):
-        if name in stored and stored[name] != derived[name]:
-            what = f"{name} is {_shown(stored[name])}, but the log gives {_shown(derived[name])}"
-            yield _problem(f"{folders[0]}/result.json", what, "figure-differs")
-
-
 def _notes(contents: Contents) -> Iterator[Problem]:
     redacted = [file.path for file in contents.files if file.is_redacted]
     if redacted:
@@ -222,11 +161,6 @@ def _notes(contents: Contents) -> Iterator[Problem]:
             mend="ask the author for the originals where their own bytes matter",
             severity="warning",
         )
-
-
-def _shown(value: Any) -> str:
-    """A value as a recipe has it."""
-    return "null" if value is None else str(json_ready(value))
 
 
 def _problem(name: str, what: str, rule: str) -> Problem:

@@ -122,6 +122,9 @@ def test_a_swapped_log_is_refused_however_much_is_made_to_agree_with_it(made: Pa
 
 EDITS = [
     ("run-1/result.json", r'"tokens_per_s_per_gpu": (\d+)\.(\d)', r'"tokens_per_s_per_gpu": \g<1>.9', "figure-differs"),
+    ("run-1/result.json", r'"scored_share": 0', '"scored_share": 1', "figure-differs"),
+    ("run-1/result.json", r'"per_token": (\d)', r'"per_token": 1\g<1>', "figure-differs"),
+    (RECORD, r'"steps_read": 14', '"steps_read": 15', "bundle-tie"),
     ("run-1/steps.json", r'"step_time_s": 0\.7', '"step_time_s": 0.6', "bundle-tie"),
     ("run-1/job.json", r'"exit_status": 0', '"exit_status": 1', "bundle-tie"),
     ("run-1/rendered/launch.sh", "train_async", "train_sync", "bundle-tie"),
