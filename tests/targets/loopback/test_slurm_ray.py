@@ -17,7 +17,7 @@ SECRET = "hunter2-of-the-test"
 
 
 def test_four_nodes_train_with_the_recipes_arguments_and_environment(site: Site) -> None:
-    profile = site.profile(secrets={"TOKEN": {"variable": "MY_TOKEN"}})
+    profile = site.profile(secrets={"TOKEN": {"variable": "MY_TOKEN"}}, preflight="report", preflight_load=False)
     caller = {"MY_TOKEN": SECRET, "NCCL_DEBUG": "leaked", "SBATCH_ACCOUNT": "leaked", "SLURM_TIMELIMIT": "leaked"}
     words = settings(NODES, ODD=ODD)
     done = site.launch(PUBLISHED, profile, ODD_NAME, *words, env=caller)
@@ -55,6 +55,12 @@ def test_four_nodes_train_with_the_recipes_arguments_and_environment(site: Site)
     nodes = json.loads((run.root / "nodes.json").read_text())["nodes"]
     assert [(node["name"], node["host"]) for node in nodes] == [(f"n{i}", f"n{i}") for i in range(1, NODES + 1)]
     assert {node["variables"]["NCCL_NVLS_ENABLE"] for node in nodes} == {"0"}
+
+    judged = json.loads((run.root / "preflight.json").read_text())
+    assert [node["host"] for node in judged["nodes"]] == [f"n{i}" for i in range(1, NODES + 1)]
+    for node in judged["nodes"]:
+        checks = {check["name"]: check["status"] for check in node["checks"]}
+        assert (checks["clock-skew"], checks["reach-nodes"], checks["gpu-count"]) == ("ok", "ok", "fail")
 
     files = [path for path in run.root.rglob("*") if path.is_file() and path.name != "seen.json"]
     assert len(files) > 10
