@@ -100,6 +100,18 @@ def test_gpus_that_do_not_join_in_time_end_the_job_before_the_driver(stage):
     assert own_processes(run.root) == ()
 
 
+def test_a_ray_that_never_answers_is_not_waited_for_without_limit(stage):
+    ready, run, status = launched(stage, JOIN_STATUS="124")  # as timeout ends
+    assert status == 124
+    assert (
+        "Ray on the head took a connection and never answered"
+        in json.loads((run.root / "job.json").read_text())["cause"]
+    )
+    [script] = [file.text for file in ready.rendered.files if file.path == "node.sh"]
+    assert "in_time=(timeout --kill-after=5 330)" in script
+    assert 'run_owned "${in_time[@]}" env' in script
+
+
 def test_a_ray_that_ends_ends_the_driver_and_the_job_fails(stage):
     _, run, status = launched(stage, RAY_LIVES_S="1", PLAY="hang")
     assert status not in (0, 75)

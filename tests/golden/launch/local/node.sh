@@ -315,7 +315,8 @@ ray_node() { # OPTION...
   trap 'if [ -n "$pid" ]; then kill -TERM "$pid" 2>/dev/null; fi; attempt=3' TERM
   for ((attempt = 1; attempt <= 3; attempt++)); do
     # A newer Ray would use up our grace to drain a node of which nothing is wanted any more.
-    env "${environment[@]}" RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S=0 /opt/venv/bin/python -m ray.scripts.scripts start --block --disable-usage-stats \
+    # Nor may a driver wait until a worker for each CPU is up: where one of them fails to start, that wait has no end.
+    env "${environment[@]}" RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S=0 RAY_prestart_worker_first_driver=0 /opt/venv/bin/python -m ray.scripts.scripts start --block --disable-usage-stats \
       --node-ip-address="$node_ip" --num-gpus=2 --num-cpus="$cpus" \
       --resources="{\"openrecipes_node_$index\": 1}" --dashboard-agent-listen-port="$agent" \
       --dashboard-agent-grpc-port="$agent_grpc" --metrics-export-port="$metrics" "$@" >>"$RUN_DIR/log/ray-$name.log" 2>&1 &
@@ -336,11 +337,23 @@ client_port=()
 if env "${environment[@]}" /opt/venv/bin/python -c 'import grpc' 2>/dev/null; then client_port=(--ray-client-server-port="$client"); fi
 ray_node --head --include-dashboard=false --port="$port" --temp-dir="$node_dir" ${client_port[@]+"${client_port[@]}"} &
 beside+=("$!")
+ray_pid=$!
+ended_on_head() { # STATUS
+  if [ -n "$stopped_by" ]; then exit "$1"; fi
+  if ! kill -0 "$ray_pid" 2>/dev/null; then
+    cause "Ray ended on the head, see log/ray-$name.log"
+  elif [ "$1" -eq 124 ] || [ "$1" -eq 137 ]; then
+    cause "Ray on the head took a connection and never answered, see log/ray-$name.log"
+  fi
+  exit "$1"
+}
+# Joining a Ray that takes the connection and does not answer blocks inside Ray, without a limit of its own.
+in_time=(timeout --kill-after=5 330)
 stage joining
 echo "openrecipes: head $node_ip:$port $node_dir"
 # slime waits for missing GPUs without limit, so the bound is ours.
-run_owned env "${environment[@]}" /opt/venv/bin/python "$here/ray_cluster.py" wait --address "$node_ip:$port" \
-  --nodes 1 --gpus 2 --names "$names" --within 300 || exit
+run_owned "${in_time[@]}" env "${environment[@]}" /opt/venv/bin/python "$here/ray_cluster.py" wait --address "$node_ip:$port" \
+  --nodes 1 --gpus 2 --names "$names" --within 300 || ended_on_head $?
 
 run_owned env "${environment[@]}" /opt/venv/bin/python "$here/capture_environment.py" -o "$RUN_DIR/environment.json" \
   --variable PYTHONUNBUFFERED \
@@ -360,5 +373,5 @@ stage loading
 cd -- "$SLIME_DIR" || exit 2
 run_owned env "${environment[@]}" /opt/venv/bin/python train_async.py "${arguments[@]}"
 status=$?
-if [ -z "$stopped_by" ] && ! kill -0 "${beside[0]}" 2>/dev/null; then cause "Ray ended on the head, see log/ray-$name.log"; fi
+if [ -z "$stopped_by" ] && ! kill -0 "$ray_pid" 2>/dev/null; then cause "Ray ended on the head, see log/ray-$name.log"; fi
 exit "$status"

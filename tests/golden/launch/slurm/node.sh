@@ -326,7 +326,8 @@ ray_node() { # OPTION...
   trap 'if [ -n "$pid" ]; then kill -TERM "$pid" 2>/dev/null; fi; attempt=3' TERM
   for ((attempt = 1; attempt <= 3; attempt++)); do
     # A newer Ray would use up our grace to drain a node of which nothing is wanted any more.
-    env "${environment[@]}" RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S=0 python3 -m ray.scripts.scripts start --block --disable-usage-stats \
+    # Nor may a driver wait until a worker for each CPU is up: where one of them fails to start, that wait has no end.
+    env "${environment[@]}" RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S=0 RAY_prestart_worker_first_driver=0 python3 -m ray.scripts.scripts start --block --disable-usage-stats \
       --node-ip-address="$node_ip" --num-gpus=8 --num-cpus="$cpus" \
       --resources="{\"openrecipes_node_$index\": 1}" --dashboard-agent-listen-port="$agent" \
       --dashboard-agent-grpc-port="$agent_grpc" --metrics-export-port="$metrics" "$@" >>"$RUN_DIR/log/ray-$name.log" 2>&1 &
@@ -368,12 +369,24 @@ client_port=()
 if env "${environment[@]}" python3 -c 'import grpc' 2>/dev/null; then client_port=(--ray-client-server-port="$client"); fi
 ray_node --head --include-dashboard=false --port="$port" --temp-dir="$node_dir" ${client_port[@]+"${client_port[@]}"} &
 beside+=("$!")
+ray_pid=$!
+ended_on_head() { # STATUS
+  if [ -n "$stopped_by" ]; then exit "$1"; fi
+  if ! kill -0 "$ray_pid" 2>/dev/null; then
+    cause "Ray ended on the head, see log/ray-$name.log"
+  elif [ "$1" -eq 124 ] || [ "$1" -eq 137 ]; then
+    cause "Ray on the head took a connection and never answered, see log/ray-$name.log"
+  fi
+  exit "$1"
+}
+# Joining a Ray that takes the connection and does not answer blocks inside Ray, without a limit of its own.
+in_time=(timeout --kill-after=5 930)
 stage joining
 echo "openrecipes: head $node_ip:$port $node_dir"
 # slime waits for missing GPUs without limit, so the bound is ours.
-run_owned env "${environment[@]}" python3 "$here/ray_cluster.py" wait --address "$node_ip:$port" \
-  --nodes 16 --gpus 128 --names "$names" --within 900 || exit
-run_owned env "${environment[@]}" python3 "$here/ray_cluster.py" nodes --address "$node_ip:$port" \
+run_owned "${in_time[@]}" env "${environment[@]}" python3 "$here/ray_cluster.py" wait --address "$node_ip:$port" \
+  --nodes 16 --gpus 128 --names "$names" --within 900 || ended_on_head $?
+run_owned "${in_time[@]}" env "${environment[@]}" python3 "$here/ray_cluster.py" nodes --address "$node_ip:$port" \
   --names "$names" --within 900 -o "$RUN_DIR/nodes.json" --reports "$RUN_DIR/preflight" \
   --variable PYTHONUNBUFFERED \
   --variable RAY_DEDUP_LOGS \
@@ -383,7 +396,7 @@ run_owned env "${environment[@]}" python3 "$here/ray_cluster.py" nodes --address
   --variable CUDA_DEVICE_MAX_CONNECTIONS \
   --variable PYTORCH_CUDA_ALLOC_CONF \
   --variable TORCHINDUCTOR_COMPILE_THREADS \
-  --variable NCCL_NVLS_ENABLE || exit
+  --variable NCCL_NVLS_ENABLE || ended_on_head $?
 
 run_owned env "${environment[@]}" python3 "$here/preflight_between.py" "$RUN_DIR/preflight" --load --gpus 8 --group 32 --alltoall-bytes 335544320
 if ! run_owned env "${environment[@]}" python3 "$here/preflight_verdict.py" "$RUN_DIR/preflight" --nodes 16 --blocks \
@@ -410,5 +423,5 @@ stage loading
 cd -- "$SLIME_DIR" || exit 2
 run_owned env "${environment[@]}" python3 train_async.py "${arguments[@]}"
 status=$?
-if [ -z "$stopped_by" ] && ! kill -0 "${beside[0]}" 2>/dev/null; then cause "Ray ended on the head, see log/ray-$name.log"; fi
+if [ -z "$stopped_by" ] && ! kill -0 "$ray_pid" 2>/dev/null; then cause "Ray ended on the head, see log/ray-$name.log"; fi
 exit "$status"
