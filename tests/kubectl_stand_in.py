@@ -2,9 +2,9 @@
 
 PLAY in the folder says what the cluster does: `run` (the default), `never` (no node for the pods), `vanish` (the
 head's node dies in the middle), `deadline` (KubeRay gives the job up and its pods go on), `lost` (the answer to a
-creation is lost), `refuse` (an admission webhook refuses), `stopped` (somebody stops the job in Ray). A file
-`offline` cuts the connection; `no-exec` forbids what a role may not do. The pods' volume is the folder that `volume`
-names; pods see it as `/far/my volume`.
+creation is lost), `unsent` (the creation itself is), `refuse` (an admission webhook refuses), `stopped` (somebody
+stops the job in Ray). A file `offline` cuts the connection; `no-exec` forbids what a role may not do. The pods'
+volume is the folder that `volume` names; pods see it as `/far/my volume`.
 """
 
 import json
@@ -85,6 +85,8 @@ def create(words: list[str]) -> None:
         return
     if play() == "refuse":
         fails("Error from server (Forbidden): admission webhook denied the request: quota exceeded")
+    if play() == "unsent":
+        fails("error: http2: client connection lost")
     metadata["name"] = metadata.pop("generateName") + os.urandom(3).hex()[:5]
     metadata["uid"] = os.urandom(8).hex()
     manager = next(word.partition("=")[2] for word in words if word.startswith("--field-manager="))

@@ -68,7 +68,7 @@ def _next_steps(book: RunBook) -> Table:
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     if submission is not None:
-        table.add_row("job", f"{submission.kind} {submission.id}")
+        table.add_row("job", f"{submission.kind} {submission.id or submission.name}")
     table.add_row("follow", f"openrecipes launch --attach {directory}")
     table.add_row("look", f"openrecipes watch {directory}")
     table.add_row("stop", f"openrecipes launch --stop {directory}")

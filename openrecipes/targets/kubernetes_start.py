@@ -1,7 +1,6 @@
 """A RayJob created once, from the rendered bytes; and one that an earlier harness created, found again."""
 
 import secrets
-import time
 from contextlib import suppress
 from typing import Final
 
@@ -31,9 +30,11 @@ from openrecipes.targets.rendering import Prepared
 from openrecipes.targets.run_book import RunBook
 from openrecipes.targets.submit import refuse_changed
 
-# Looks for a RayJob whose creation gave no answer, and the time between them.
-_LOOKS: Final = 3
-_LOOK_S: Final = 2.0
+# How kubectl begins where the API server has answered with a no; after anything else a RayJob may still come to be.
+_REFUSALS: Final = tuple(
+    f"Error from server ({reason})"
+    for reason in ("Forbidden", "Invalid", "BadRequest", "NotFound", "Unauthorized", "MethodNotAllowed")
+)
 # A field manager's name holds 128 bytes.
 _NAME_CHARACTERS: Final = 90
 
@@ -102,18 +103,15 @@ def _config(run: RunDirectory, site: KubernetesSite) -> str:
 
 
 def _found_or_refused(job: KubernetesJob, error: OutsideError) -> None:
-    """Nothing, if the RayJob is there all the same, or nobody answers: then the job itself goes on looking.
+    """Nothing, if the RayJob is there all the same, or may still come to be: then the job itself goes on looking.
 
-    Raises: the error, where the cluster answers and has none.
+    Raises: the error, where the API server itself refused.
     """
     if any(problem.rule == MISSING for problem in error.problems):
         raise error
-    was_answered = words_of(error).startswith(("Error from server", "error:"))
-    for _ in range(1 if was_answered else _LOOKS):
-        try:
-            if job.look() is not None:
-                return
-        except OutsideError:
-            return
-        time.sleep(0 if was_answered else _LOOK_S)
-    raise error
+    try:
+        is_there = job.look() is not None
+    except OutsideError:
+        return
+    if not is_there and words_of(error).startswith(_REFUSALS):
+        raise error

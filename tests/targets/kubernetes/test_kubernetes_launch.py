@@ -283,6 +283,18 @@ def test_an_answer_that_is_lost_is_looked_for_and_creates_no_second_job(cluster:
     assert cluster.jobs() == [record["submission"]["id"]]
 
 
+def test_an_answer_that_is_lost_without_a_job_is_a_run_that_was_not_created(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kubernetes_job, "_UNDER_WAY_S", 1.0)
+    cluster.plays("unsent")
+    ran = cluster.call(*cluster.words())
+    record = json.loads(ran.stdout)
+    assert (record["outcome"], record["submission"]["ended_as"]) == ("failed", "NOT CREATED")
+    assert "whether it was created is not known yet" in ran.stderr
+    assert cluster.jobs() == []
+
+
 def test_another_file_of_the_same_name_is_refused(cluster: Cluster) -> None:
     assert cluster.call(*cluster.words("--detach")).returncode == 0
     (config,) = (cluster.kube / "configs").glob("*.json")
