@@ -4,7 +4,8 @@ import json
 from typing import Any, Final, TypedDict
 
 from openrecipes.catalog.arguments import Argument, ArgumentCatalogue
-from openrecipes.cli.columns import columns
+from openrecipes.cli.columns import beside
+from openrecipes.correctness.argument_classes import argument_classes
 from openrecipes.problems import Place, Problem, UsageError
 from openrecipes.render.ownership import FIELD_OF, PATHS, TASK
 
@@ -18,11 +19,12 @@ _TAKES: Final = {
     "layer_pattern": "a number, or a list expression without spaces",
     "int_tuple": "whole numbers with commas between",
 }
+_NAMES: Final = 10
 _MANY: Final = {None: "", "*": ", none or more times", "+": ", one or more times"}
 
 
 class Explained(TypedDict):
-    """What `arguments explain --json` prints; `numerics` is null where the flag is not classified."""
+    """What `arguments explain --json` prints; `numerics` is how a difference in the flag is judged, null if unknown."""
 
     flags: list[str]
     dest: str
@@ -37,6 +39,7 @@ class Explained(TypedDict):
     required: bool
     decided_by: str
     numerics: str | None
+    numerics_why: str | None
 
 
 def explained(flag: str, catalogue: ArgumentCatalogue) -> Explained:
@@ -52,6 +55,7 @@ def explained(flag: str, catalogue: ArgumentCatalogue) -> Explained:
         what = f"{catalogue.stack_id} has no flag {flag}; the trainer would drop it in silence"
         mend = f"write {near}" if near else "look it up in the trainer's own help"
         raise UsageError(Problem(place=Place(key=flag), rule="argument-known", what=what, mend=mend))
+    listing = argument_classes().of_flag(found.flags[0])
     return {
         "flags": list(found.flags),
         "dest": found.dest,
@@ -65,7 +69,8 @@ def explained(flag: str, catalogue: ArgumentCatalogue) -> Explained:
         "choices": None if found.choices is None else list(found.choices),
         "required": found.required,
         "decided_by": _decided_by(found),
-        "numerics": None,
+        "numerics": listing.listed if listing else None,
+        "numerics_why": listing.why if listing else None,
     }
 
 
@@ -79,13 +84,19 @@ def page(document: Explained) -> str:
         ("default", "none" if default is None else json.dumps(default)),
         ("required", "yes" if document["required"] else "no"),
         ("decided by", document["decided_by"]),
-        ("numerics", document["numerics"] or "not classified yet"),
+        ("numerics", _numerics(document)),
     ]
     if document["choices"] is not None:
         rows.insert(3, ("choices", ", ".join(map(str, document["choices"]))))
     title = ", ".join(document["flags"])
     text = [" ".join(document["help"].split())] if document["help"] else []
-    return "\n".join([title, *text, "", *columns(rows)])
+    return "\n".join([title, *text, "", *beside(rows, left=_NAMES)])
+
+
+def _numerics(document: Explained) -> str:
+    if document["numerics"] is None:
+        return "not classified: a difference in it fails the configuration check"
+    return f"{document['numerics']}: {document['numerics_why']}"
 
 
 def _takes(document: Explained) -> str:

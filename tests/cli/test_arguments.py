@@ -23,7 +23,7 @@ def test_explain_takes_a_flag_with_or_without_dashes(flag: str) -> None:
     assert found.stdout.startswith("--max-tokens-per-gpu\n")
     assert lines["takes"].strip() == "a whole number"
     assert lines["decided by"].strip() == "layout.max_tokens_per_gpu"
-    assert lines["numerics"].strip() == "not classified yet"
+    assert lines["numerics"].strip().startswith(("neutral: ", "tolerated: ", "workload: ", "forbidden: "))
     assert lines["defined by"].strip() == f"slime ({stack_ids()[-1]})"
 
 
@@ -32,7 +32,8 @@ def test_explain_json_has_the_parsers_facts() -> None:
     assert document["choices"] == ["flash", "fused", "unfused", "local", "auto"]
     assert (document["default"], document["required"], document["value"]) == ("auto", False, "enum")
     assert (document["defined_by"], document["decided_by"]) == ("megatron", "arguments.attention_backend")
-    assert document["numerics"] is None
+    assert document["numerics"] in ("neutral", "tolerated", "workload", "forbidden")
+    assert document["numerics_why"]
 
 
 def test_an_unknown_flag_is_a_usage_error_that_names_the_nearest() -> None:
