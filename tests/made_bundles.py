@@ -26,6 +26,8 @@ RECIPES = {
     "tp1": ROOT / "recipes/qwen3.5-moe-small/h200/openrecipes-tp1-ep2-dp2.yaml",
 }
 HOST = "gpu-node-17"
+CARD = {"index": 0, "name": "NVIDIA H200", "memory_mib": 143771, "driver": "580.1", "vbios": "96"}
+CARD |= {"power_limit_w": 700, "max_sm_clock_mhz": 1980}
 SCRIPT = "#!/bin/bash\nexec python3 train_async.py\n"
 
 
@@ -44,8 +46,8 @@ def environment(**changes: Any) -> dict[str, Any]:
         "cpu": {"name": "Xeon", "count": 96, "available": 96},
         "memory_bytes": 2**41,
         "python": "3.12.3",
-        "gpus": [],
-        "driver": None,
+        "gpus": [CARD, CARD],
+        "driver": "580.1",
         "cuda_driver": None,
         "nvlink_count": 0,
         "fabric": [],

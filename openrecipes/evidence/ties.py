@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -157,6 +158,15 @@ class RunTies:
         except ProblemsError as error:
             yield from error.problems
             return
+        wanted = self._claim.recipe.gpu.type
+        others = {card.name for card in captured.gpus if not re.search(rf"\b{re.escape(wanted)}\b", card.name)}
+        if others and wanted != "CPU":
+            yield Problem(
+                place=self._claim.place("gpu.type"),
+                rule="bundle-gpu",
+                what=f"{wanted}, but the job had {', '.join(sorted(others))}",
+                mend="submit the recipe of the GPU that it ran on",
+            )
         for field in drift(stated_stack(self._claim.recipe.stack), stack_of(captured)):
             if field.status == "different":
                 yield Problem(

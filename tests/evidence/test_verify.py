@@ -131,6 +131,7 @@ EDITS = [
     ("run-1/recipe.yaml", "global_batch: 4", "global_batch: 8", "bundle-tie"),
     (RECORD, r'"gpus": 2', '"gpus": 1', "bundle-tie"),
     (RECORD, r'"render_sha256": "[0-9a-e]', '"render_sha256": "f', "bundle-tie"),
+    ("run-1/environment.json", "NVIDIA H200", "NVIDIA H100 80GB HBM3", "bundle-gpu"),
     ("run-1/environment.json", '"2.10.0"', '"2.11.0"', "stack-drift"),
     ("run-1/environment.json", '"host"', '"hots"', "run-record"),
     ("run-1/environment.json", "localhost", "gpu-node-17", "private-host"),
