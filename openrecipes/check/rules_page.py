@@ -16,6 +16,10 @@ then ends with status 1. A warning means that the recipe misleads or cannot be r
 --strict` counts it as an error. All problems of all files come in one run, in file and line order. A rule that
 needs a field which could not be read stays silent; the others still speak.
 
+A recipe that `--set` or a cluster profile changed is checked as if it were written so, before anything is rendered
+or launched; only the rules of its file name do not apply. Its figures and evidence are emptied first, since they
+belong to the recipe as it was. What it breaks and the original does not is told at the setting.
+
 The three published recipes carry nine warnings, which are findings about the recipes and not about the tool:
 `patches` is empty beside a backported fix (`words-patches`, all three), one claims a permute fusion that no flag in
 `run` shows (`words-permute-fusion`), two count GPU-hours from scheduler admission where the third counts from
