@@ -15,26 +15,18 @@ from openrecipes.targets.profile import Profile
 from openrecipes.targets.read_profile import read_profile
 from openrecipes.targets.target import Launch, Rendered
 
-# Every recipe of slime's, published and drafts, with the cluster of its GPU; without a model it is the published one.
-CASES = (
-    ("h200/attune-tp2-pp4-ep32", "p5en"),
-    ("h200/attune-tp1-pp4-ep32", "p5en"),
-    ("h200/attune-tp2-pp2-ep64", "p5en"),
-    ("h100/openrecipes-tp2-pp4-ep32", "p5"),
-    ("b200/openrecipes-tp2-pp4-ep8", "p6-b200"),
-    ("qwen3-235b-a22b/h200/openrecipes-tp4-pp2-ep8", "p5en"),
-    ("qwen3-30b-a3b/h200/openrecipes-tp1-pp4-ep1", "p5en"),
-    ("qwen3-32b/h200/openrecipes-tp2-pp4", "p5en"),
-    ("qwen3.5-35b-a3b/h200/openrecipes-tp1-pp2-ep4", "p5en"),
-    ("qwen3.5-35b-a3b/h200/openrecipes-tp1-pp4-ep2", "p5en"),
-    ("qwen3.5-moe-small/h200/openrecipes-tp1-ep2-dp2", "p5en"),
-    ("qwen3.5-moe-small/h200/openrecipes-tp2-ep2", "p5en"),
+PUBLISHED = "qwen3.5-397b-a17b/h200/attune-tp2-pp4-ep32"
+_CLUSTERS = {"h100": "p5", "h200": "p5en", "b200": "p6-b200"}
+_NAMES = sorted(
+    path.relative_to(shipped("recipes")).with_suffix("").as_posix() for path in shipped("recipes").rglob("*.yaml")
 )
+# Every recipe of slime's, published and drafts, with the cluster of its GPU.
+CASES = tuple((name, _CLUSTERS[name.split("/")[1]]) for name in _NAMES if "/cpu/" not in name)
 
 
-def recipe(name: str = CASES[0][0]) -> Recipe:
-    *model_name, folder, stem = name.split("/")
-    return read_recipe(shipped("recipes", *(model_name or ["qwen3.5-397b-a17b"]), folder, f"{stem}.yaml")).recipe
+def recipe(name: str = PUBLISHED) -> Recipe:
+    *folders, stem = name.split("/")
+    return read_recipe(shipped("recipes", *folders, f"{stem}.yaml")).recipe
 
 
 def profile(cluster: str = "p5en", **changes: Any) -> Profile:
