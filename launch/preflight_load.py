@@ -24,7 +24,8 @@ from preflight_gpus import BRAKES, number, table
 AT_LOAD = {
     "index": "index", "utilisation": "utilization.gpu", "sm": "clocks.sm", "most_sm": "clocks.max.sm",
     "memory": "clocks.mem", "most_memory": "clocks.max.mem", "power_w": "power.draw",
-    "reasons": "clocks_throttle_reasons.active",
+    "reasons": "clocks_throttle_reasons.active", "temperature_c": "temperature.gpu",
+    "pcie_gen": "pcie.link.gen.current", "most_pcie_gen": "pcie.link.gen.max",
 }  # fmt: skip
 LEAST_SM_SHARE = 0.7
 # A GPU so far below the others of its node is not what they are.
@@ -165,11 +166,12 @@ def clock_check(states: list[dict[str, str]], gpus: int) -> dict[str, Any]:
         memory, most_memory = (
             statistics.median(number(s[key]) or 0 for s in busy) for key in ("memory", "most_memory")
         )
-        value.append(
-            {"gpu": index, "sm_mhz": sm, "memory_mhz": memory, "power_w": max(number(s["power_w"]) or 0 for s in busy)}
-        )
+        power, heat = (max(number(s[key]) or 0 for s in busy) for key in ("power_w", "temperature_c"))
+        value.append({"gpu": index, "sm_mhz": sm, "memory_mhz": memory, "power_w": power, "temperature_c": heat})
         wrong += [f"GPU {index}: SM clock {sm:g} of {most:g} MHz"] if sm < LEAST_SM_SHARE * most else []
         wrong += [f"GPU {index}: memory clock {memory:g} of {most_memory:g} MHz"] if memory < most_memory else []
+        generation, most = busy[-1]["pcie_gen"], busy[-1]["most_pcie_gen"]
+        wrong += [f"GPU {index}: PCIe generation {generation} of {most}"] if generation != most else []
         brakes = {s["reasons"] for s in busy if int(number(s["reasons"]) or 0) & BRAKES}
         wrong += [f"GPU {index}: throttled ({', '.join(sorted(brakes))})"] if brakes else []
     if not value:

@@ -93,6 +93,7 @@ def test_a_slow_gpu_of_a_node_fails(load: ModuleType) -> None:
 HEALTHY = {
     "index": "0", "utilisation": "100", "sm": "1700", "most_sm": "1980", "memory": "3201", "most_memory": "3201",
     "power_w": "690.1", "reasons": "0x0000000000000004",
+    "pcie_gen": "5", "most_pcie_gen": "5", "temperature_c": "66",
 }  # fmt: skip
 
 
@@ -102,6 +103,7 @@ HEALTHY = {
         ({"sm": "1200"}, "SM clock 1200 of 1980"),
         ({"memory": "2619"}, "memory clock 2619 of 3201"),
         ({"reasons": "0x0000000000000040"}, "throttled"),
+        ({"pcie_gen": "3"}, "PCIe generation 3 of 5"),
     ],
 )
 def test_clocks_at_load(load: ModuleType, cell: dict[str, str], words: str) -> None:
