@@ -91,7 +91,7 @@ class RunTies:
             ("env", claim.env, launched.env),
         ):
             for name, one, other in _differing(mine, theirs):
-                if not any(words.startswith(f"{block}.{name}=") for words in allowed):
+                if not any(words.startswith((f"{block}.{name}=", f"{block}.{name} (")) for words in allowed):
                     yield Problem(
                         place=self._claim.place("result.deviations"),
                         rule="bundle-deviation",

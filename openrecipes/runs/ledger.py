@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import fsum
 from typing import Any, Final
 
 from openrecipes.figures.gpu_hours import gpu_hours
@@ -60,7 +61,7 @@ class Ledger:
     @property
     def gpu_hours(self) -> float:
         """GPU-hours of the whole job."""
-        return sum(phase.gpu_hours for phase in self.phases)
+        return fsum(phase.gpu_hours for phase in self.phases)
 
     @property
     def scored_share(self) -> float | None:

@@ -8,7 +8,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from math import sqrt
+from math import fsum, sqrt
 from statistics import median, stdev
 from typing import Final
 
@@ -148,7 +148,7 @@ def _over(card: Scorecard, scored: Sequence[Scorecard]) -> Scorecard:
         ledger=card.ledger if len(scored) == 1 else None,
         telemetry=card.telemetry if len(scored) == 1 else None,
         measured=max((one.measured for one in scored if one.measured), default=None),
-        gpu_hours=sum(hours) if all_known else None,
+        gpu_hours=fsum(hours) if all_known else None,
         gpu_hours_note=f"sum over {len(scored)} runs; {card.gpu_hours_note}" if all_known else "not known of every run",
         log_sha256=hashlib.sha256("".join(logs).encode()).hexdigest() if len(scored) > 1 else card.log_sha256,
         render_sha256=renders.pop() if len(renders) == 1 else None,

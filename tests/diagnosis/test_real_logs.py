@@ -97,3 +97,11 @@ def test_the_killed_rank_is_named_by_its_place_in_the_layout() -> None:
     cause = diagnose([str(LOGS / "h200" / "fail-rank-killed.log.gz")]).cause
     assert cause is not None
     assert (cause.origin.rank, cause.origin.node, cause.origin.pid) == (1, "192.0.2.2", 13954)
+
+
+def test_another_models_checkpoint_is_named_first_in_the_log_of_a_run_that_had_one() -> None:
+    """Real slime on an H200: a recipe of four layers, started from the checkpoint of Qwen3.5-4B."""
+    found = diagnose([str(LOGS.parent / "runs" / "failed-other-checkpoint.log.gz")])
+    assert found.cause is not None
+    assert (found.outcome, found.cause.name, found.cause.rank) == ("failed", "checkpoint_mismatch", 0)
+    assert "linear_attn.dt_bias" in found.cause.text

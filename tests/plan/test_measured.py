@@ -14,9 +14,9 @@ def deviation(rank: MeasuredRank) -> float:
     return rank.planned().peak * 1024 / rank.peak_mib - 1
 
 
-def test_there_are_fifty_runs_of_every_kind():
-    assert len(DATA["runs"]) == 50
-    assert len(RANKS) == 61
+def test_there_are_runs_of_every_kind():
+    assert len(DATA["runs"]) == 54
+    assert len(RANKS) == 66
     assert {rank.placement.recompute.granularity for rank in RANKS} == {"none", "selective", "full"}
     assert {rank.planned().instant for rank in RANKS} == {"loss", "layer"}
     assert set(ANCHORS) < {rank.run for rank in RANKS}
@@ -32,7 +32,8 @@ def test_a_measured_peak_is_met_by_the_formulas(rank):
     "rank", [rank for rank in RANKS if rank.imbalance is None and rank.placement.vpp == 1], ids=lambda r: r.label
 )
 def test_where_nothing_is_random_the_peak_is_met_to_a_thousandth(rank):
-    assert abs(deviation(rank)) < 0.001
+    """Two, in a pipeline: what its first stage sends and receives is counted as if all stood at the peak."""
+    assert abs(deviation(rank)) < (0.001 if rank.placement.pp == 1 else 0.002)
 
 
 @pytest.mark.parametrize("rank", RANKS, ids=lambda rank: rank.label)
