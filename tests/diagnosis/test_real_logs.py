@@ -103,5 +103,5 @@ def test_another_models_checkpoint_is_named_first_in_the_log_of_a_run_that_had_o
     """Real slime on an H200: a recipe of four layers, started from the checkpoint of Qwen3.5-4B."""
     found = diagnose([str(LOGS.parent / "runs" / "failed-other-checkpoint.log.gz")])
     assert found.cause is not None
-    assert (found.outcome, found.cause.name, found.cause.rank) == ("failed", "checkpoint_mismatch", 0)
+    assert (found.outcome, found.cause.name) == ("failed", "checkpoint_mismatch")
     assert "linear_attn.dt_bias" in found.cause.text
