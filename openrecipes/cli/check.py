@@ -12,7 +12,7 @@ from openrecipes.cli import output
 from openrecipes.cli.names import library
 from openrecipes.problems import Problem, UsageError, in_order
 from openrecipes.recipe.library import Library, is_folder, recipes_below
-from openrecipes.targets.read_profile import is_profile, profile_file_problems
+from openrecipes.targets.profile_kind import is_profile
 
 app = typer.Typer(add_completion=False)
 
@@ -36,8 +36,7 @@ def check(
     files = tuple(dict.fromkeys(_files(paths or [str(recipes.root)], recipes, missing)))
     profiles = tuple(file for file in files if is_profile(file))
     report = check_files([file for file in files if file not in profiles], strict=strict)
-    of_profiles = (problem for file in profiles for problem in profile_file_problems(file))
-    report = replace(report, problems=in_order((*missing, *report.problems, *of_profiles)))
+    report = replace(report, problems=in_order((*missing, *report.problems, *_of_profiles(profiles))))
     document = {"files": len(files), "problems": [problem.document() for problem in report.problems]}
     counted = f"{len(profiles)} cluster profile{'' if len(profiles) == 1 else 's'} and " if profiles else ""
     output.result(document, as_json=json, text="\n".join([*map(str, report.problems), counted + report.summary]))
@@ -54,3 +53,12 @@ def _files(names: list[str], recipes: Library, missing: list[Problem]) -> Iterat
             yield from recipes_below(Path(name)) if is_folder(Path(name)) else [recipes.find(name)]
         except UsageError as error:
             missing.extend(error.problems)
+
+
+def _of_profiles(files: tuple[Path, ...]) -> Iterator[Problem]:
+    """The problems of cluster profiles; their models are loaded where there is one."""
+    if files:
+        from openrecipes.targets.read_profile import profile_file_problems  # noqa: PLC0415
+
+        for file in files:
+            yield from profile_file_problems(file)

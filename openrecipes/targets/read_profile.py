@@ -1,6 +1,5 @@
 """A cluster profile from its file, with every problem of the file at once."""
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -35,15 +34,6 @@ def read_profile(path: Path) -> Profile:
     if errors_in(problems):
         raise ProblemsError(*problems)
     return profile
-
-
-def is_profile(path: Path) -> bool:
-    """Whether a file is meant as a cluster profile: it says a target and no model."""
-    try:
-        text = read_text(path)
-    except ProblemsError:
-        return False
-    return re.search(r"(?m)^target:", text) is not None and re.search(r"(?m)^model:", text) is None
 
 
 def profile_file_problems(path: Path) -> tuple[Problem, ...]:
