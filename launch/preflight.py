@@ -64,7 +64,7 @@ def file_checks(args: argparse.Namespace) -> Iterator[tuple[str, Outcome]]:
         yield f"file {path}", file_check(Path(path), wanted)
     for text in args.rows:
         path, wanted = with_sha256(text)
-        yield f"rows {path}", rows_check(Path(path), wanted or "")
+        yield f"rows {path}", rows_check(Path(path), wanted)
     for text in args.checkpoint:
         path, config = with_sha256(text)
         yield f"checkpoint {path}", checkpoint_check(Path(path), config)

@@ -8,15 +8,12 @@ from pathlib import Path
 from openrecipes.problems import Place, Problem
 from openrecipes.recipe.read import LocatedRecipe
 from openrecipes.recipe.workload import Dataset
+from openrecipes.rows.hash_forms import OTHER_FORM
 from openrecipes.rows.manifest import MANIFEST_MISSING
 from openrecipes.rows.verify import Verified
 
 _KEY = "workload.dataset"
 _SHA256_IN_TEXT = re.compile(r"sha256[: ]+([0-9a-f]{64})")
-
-# Hashes of rows that no builder at hand makes: the one of the three published Qwen3.5 recipes. Neither the
-# builder nor the form of its hash was published, so a different hash says nothing about the rows.
-_OTHER_FORM = frozenset({"7a837641dcde9ebcac9d3ed5ed84ddd941fc9bfc173606cc701e9a3f51c307f1"})
 
 
 def pinned_tokenizer(dataset: Dataset) -> str | None:
@@ -77,7 +74,7 @@ def _hashes(path: Path, found: Verified, recipe: LocatedRecipe) -> Iterator[Prob
     said = dataset.rows_sha256
     if said in (None, found.rows_sha256):
         return  # the same rows; the bytes of a parquet file differ between versions of pyarrow
-    if said in _OTHER_FORM:
+    if said in OTHER_FORM:
         what = (
             f"{found.rows_sha256} cannot be compared with the recipe's {said}: that was made by a builder that is "
             "not public. Rows, length, padding, ratio and the bytes of the parquet file can; the bytes differ"

@@ -8,6 +8,7 @@ from openrecipes.catalog.gpus import find_gpu
 from openrecipes.catalog.models import model
 from openrecipes.problems import ProblemsError
 from openrecipes.recipe.model import Recipe
+from openrecipes.rows.hash_forms import OTHER_FORM
 from openrecipes.targets.checkpoint import config_sha256
 from openrecipes.targets.profile import Profile
 
@@ -127,11 +128,12 @@ def _path_words(profile: Profile, recipe: Recipe, sft_data: str | None) -> Itera
     # Of ssh a run's files lie in a folder of each host's own until they are brought here.
     if paths.runs and profile.target in ("slurm", "kubernetes"):
         yield from ("--disk", f"{paths.runs}={_RUNS_GB}")
-    rows, wanted = sft_data or paths.sft_data, dataset.build.parquet_sha256
-    if rows:
-        yield from ("--file", f"{rows}={wanted}" if wanted else rows)
-        if wanted is None and dataset.rows_sha256:
-            yield from ("--rows", f"{rows}={dataset.rows_sha256}")
+    if rows := sft_data or paths.sft_data:
+        # The same bytes on every node; but not those that the recipe names, since a parquet file's bytes are its
+        # writer's. The rows' own hash tells, where it is of our form; else the launch has held them to the recipe.
+        yield from ("--file", rows)
+        comparable = dataset.rows_sha256 is not None and dataset.rows_sha256 not in OTHER_FORM
+        yield from ("--rows", f"{rows}={dataset.rows_sha256}" if comparable else rows)
     if paths.torch_dist:
         made_for = _config_sha256(recipe)
         yield from ("--checkpoint", f"{paths.torch_dist}={made_for}" if made_for else paths.torch_dist)

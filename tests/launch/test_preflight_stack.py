@@ -102,6 +102,8 @@ def test_rows_are_known_by_their_own_hash_whatever_wrote_the_file(node: Node, tm
     pq.write_table(pq.read_table(path), copy, compression="snappy")
     for file in (path, copy):
         assert node.report("--rows", f"{file}={wanted}")[f"rows {file}"]["status"] == "ok"
+    unnamed = node.report("--rows", str(path))[f"rows {path}"]
+    assert (unnamed["status"], unnamed["value"]) == ("ok", wanted)
     assert node.report("--rows", f"{path}={'0' * 64}")[f"rows {path}"]["status"] == "fail"
     pq.write_table(pa.table({"other": [1]}), copy)
     assert node.report("--rows", f"{copy}={wanted}")[f"rows {copy}"]["status"] == "fail"

@@ -55,8 +55,14 @@ def test_a_published_recipe_asks_for_its_hardware_its_stack_and_its_rows() -> No
         "--disk /runs=10",
         "--tokenizer /hf=5f9e4d4901a92b997e463c1f46055088b6cca5ca61a6522d1b9f64c4bb81cb42",
         "--node-bus-gb 330",
-        f"--file /data/rows.parquet={PUBLISHED.workload.dataset.build.parquet_sha256}",
+        # Rows that one builds oneself are other bytes, and the published hash of the rows is of another form.
+        "--file /data/rows.parquet",
+        "--rows /data/rows.parquet",
     } <= pairs
+    ours = PUBLISHED.workload.dataset.model_copy(update={"rows_sha256": "a" * 64})
+    workload = PUBLISHED.workload.model_copy(update={"dataset": ours})
+    words_of_ours = preflight_words(profile, PUBLISHED.model_copy(update={"workload": workload}))
+    assert f"/data/rows.parquet={'a' * 64}" in words_of_ours
     assert words[words.index("--checkpoint") + 1].startswith("/ckpt=")
     assert "--load" in words
     between = between_words(profile, PUBLISHED)
