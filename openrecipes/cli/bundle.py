@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 from rich.table import Table
-from rich.text import Text
 
 from openrecipes import units
 from openrecipes.cli import output
 from openrecipes.cli.names import recipe_named
+from openrecipes.cli.pairs import pairs
 from openrecipes.evidence.bundle import Bundled
 from openrecipes.evidence.bundle import bundle as packed
 
@@ -63,7 +63,4 @@ def _page(made: Bundled) -> Table:
         is_recipe = any(one.is_redacted and one.path == "recipe.yaml" for one in made.contents.files)
         if is_recipe:
             lines["recipe"] = "redacted too: submit the bundle's recipe.yaml"
-    table = Table.grid(padding=(0, 2))
-    for name, text in lines.items():
-        table.add_row(Text(name, style="bold"), Text(text))
-    return table
+    return pairs(lines.items())

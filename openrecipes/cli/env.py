@@ -12,6 +12,7 @@ from rich.text import Text
 from openrecipes.cli import output
 from openrecipes.cli.drift_page import drift_page
 from openrecipes.cli.names import recipe_named
+from openrecipes.cli.pairs import pairs
 from openrecipes.compare.drift import drift, stack_of, stated_stack
 from openrecipes.compare.job_stack import job_stack
 from openrecipes.problems import printable
@@ -64,7 +65,6 @@ def env(
 
 
 def _table(block: dict[str, str | None], found: Captured) -> Table:
-    table = Table.grid(padding=(0, 2))
     cards = ", ".join(f"{card.name} ({card.memory_mib} MiB)" for card in found.gpus)
     machine = {
         "gpus": cards or None,
@@ -72,6 +72,4 @@ def _table(block: dict[str, str | None], found: Captured) -> Table:
         "system": f"{found.system.name}, {found.system.kernel}",
     }
     shown = {name: value for name, value in block.items() if name not in ("os", "kernel")}
-    for name, value in {**machine, **shown}.items():
-        table.add_row(Text(name, style="bold"), Text(printable(value or "-")))
-    return table
+    return pairs((name, value or "-") for name, value in {**machine, **shown}.items())

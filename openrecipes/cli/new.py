@@ -1,15 +1,16 @@
 """`new RECIPE --from RECIPE --set KEY=VALUE …`."""
 
 import os
+import shlex
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.table import Table
-from rich.text import Text
 
 from openrecipes.cli import output
 from openrecipes.cli.names import recipe_named
+from openrecipes.cli.pairs import pairs
 from openrecipes.problems import Place, Problem, UsageError, printable
 from openrecipes.recipe.library import SUFFIX
 from openrecipes.recipe.write import json_ready, plain
@@ -53,6 +54,8 @@ def new(
     }
     output.result(document, as_json=json, text=_page(made))
     output.problems(made.warnings)
+    for verb in ("plan", "run"):
+        output.say(f"{'then' if verb == 'run' else 'next'}: openrecipes {verb} {shlex.quote(str(path))}")
 
 
 def _path(name: str) -> Path:
@@ -64,15 +67,11 @@ def _path(name: str) -> Path:
 
 
 def _page(made: NewRecipe) -> Table:
-    table = Table.grid(padding=(0, 2))
     lines = {
         "written": str(made.path),
         "layout": made.recipe.layout.label,
         "status": made.recipe.status,
         **{change.partition("=")[0]: change.partition("=")[2] for change in made.changes},
         **{key: origin for key, origin in made.origins.items() if origin.startswith(("derived", "catalogue"))},
-        "next": f"openrecipes plan {made.path}, then openrecipes run {made.path}",
     }
-    for name, text in lines.items():
-        table.add_row(Text(name, style="bold"), Text(printable(text)))
-    return table
+    return pairs(lines.items())

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from rich.console import Group, RenderableType
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
-from rich.table import Table
 from rich.text import Text
 
 from openrecipes import units
 from openrecipes.cli import output
+from openrecipes.cli.pairs import pairs
 from openrecipes.rows.build import BuildSettings
 from openrecipes.rows.manifest import Manifest, manifest_path
 from openrecipes.rows.show import DecodedRow
@@ -54,27 +54,34 @@ def built_page(manifest: Manifest, path: Path) -> RenderableType:
         f"{count:,} {reason} (first: {counts.first_skipped[reason]})" for reason, count in counts.skipped.items()
     )
     speed = manifest.tokens / manifest.wall_time_s if manifest.wall_time_s else 0.0
-    return _table(
-        ("rows", f"{manifest.rows:,} x {manifest.row_tokens:,} tokens, none of them padding"),
-        ("supervised", f"{units.percent(manifest.supervised_token_ratio)} of the tokens"),
-        ("conversations", f"{counts.used:,} used of {counts.read:,} read and {counts.available:,} there"),
-        ("skipped", skipped or "none"),
-        ("rows_sha256", manifest.rows_sha256),
-        ("file", f"{path}  ({units.size(manifest.parquet_bytes)})"),
-        ("manifest", str(manifest_path(path))),
-        ("time", f"{units.seconds(manifest.wall_time_s)}, {units.thousands(speed)} tokens/s"),
+    return pairs(
+        (
+            ("rows", f"{manifest.rows:,} x {manifest.row_tokens:,} tokens, none of them padding"),
+            ("supervised", f"{units.percent(manifest.supervised_token_ratio)} of the tokens"),
+            ("conversations", f"{counts.used:,} used of {counts.read:,} read and {counts.available:,} there"),
+            ("skipped", skipped or "none"),
+            ("rows_sha256", manifest.rows_sha256),
+            ("file", f"{path}  ({units.size(manifest.parquet_bytes)})"),
+            ("manifest", str(manifest_path(path))),
+            ("time", f"{units.seconds(manifest.wall_time_s)}, {units.thousands(speed)} tokens/s"),
+        )
     )
 
 
 def verified_page(verified: Verified, path: Path) -> RenderableType:
     """What a file holds, and the verdict."""
-    return _table(
-        ("file", f"{path}  ({units.size(verified.parquet_bytes)})"),
-        ("rows", f"{verified.rows:,} x {verified.row_tokens:,} tokens, {verified.padding_tokens:,} of them padding"),
-        ("supervised", f"{units.percent(verified.supervised_token_ratio)} of the tokens"),
-        ("rows_sha256", verified.rows_sha256 or "none: the rows cannot be read"),
-        ("parquet_sha256", verified.parquet_sha256),
-        ("verdict", "ok" if verified.ok else "not ok"),
+    return pairs(
+        (
+            ("file", f"{path}  ({units.size(verified.parquet_bytes)})"),
+            (
+                "rows",
+                f"{verified.rows:,} x {verified.row_tokens:,} tokens, {verified.padding_tokens:,} of them padding",
+            ),
+            ("supervised", f"{units.percent(verified.supervised_token_ratio)} of the tokens"),
+            ("rows_sha256", verified.rows_sha256 or "none: the rows cannot be read"),
+            ("parquet_sha256", verified.parquet_sha256),
+            ("verdict", "ok" if verified.ok else "not ok"),
+        )
     )
 
 
@@ -87,10 +94,3 @@ def row_page(row: DecodedRow) -> RenderableType:
         text.append(marked, style="green" if span.supervised else "dim")
     title = f"row {row.row}: {row.row_tokens:,} tokens, {row.supervised_tokens:,} supervised"
     return Group(Text(title, style="bold"), text)
-
-
-def _table(*lines: tuple[str, str]) -> Table:
-    table = Table.grid(padding=(0, 2))
-    for name, value in lines:
-        table.add_row(Text(name, style="bold"), Text(value))
-    return table

@@ -4,12 +4,12 @@ from typing import Annotated
 
 import typer
 from rich.console import Group
-from rich.table import Table
 from rich.text import Text
 
 from openrecipes import units
 from openrecipes.cli import output
 from openrecipes.cli.names import recipe_named
+from openrecipes.cli.pairs import pairs
 from openrecipes.recipe.model import Recipe
 from openrecipes.recipe.write import json_ready, plain
 from openrecipes.verdict.badge import verdict
@@ -32,11 +32,8 @@ def show(
 
 
 def _page(recipe: Recipe) -> Group:
-    table = Table.grid(padding=(0, 2))
-    for name, value in _lines(recipe):
-        table.add_row(Text(name, style="bold"), Text(value, overflow="fold"))
     title = Text(f"{recipe.model} on {recipe.gpu.count} x {recipe.gpu.type}  ({recipe.status})", style="bold")
-    return Group(title, table)
+    return Group(title, pairs(_lines(recipe)))
 
 
 def _lines(recipe: Recipe) -> list[tuple[str, str]]:
