@@ -5,6 +5,7 @@ bundle(recipe, runs, output, redact=False)     -> Bundled; the file is there onl
 Equal runs and recipes give equal bytes: members in a fixed order, no clock, no owner.
 """
 
+import shutil
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -104,7 +105,7 @@ def _curve_logs(recipe: LocatedRecipe, sources: Sequence[str], scratch: Path) ->
 def _put(made: Path, output: Path) -> None:
     try:
         part = output.with_name(f".{output.name}.part")
-        part.write_bytes(made.read_bytes())
+        shutil.copyfile(made, part)
         part.replace(output)
     except OSError as error:
         what, mend = f"cannot be written: {error.strerror or error}", "name a file in a folder that you may write to"

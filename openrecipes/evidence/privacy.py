@@ -110,7 +110,7 @@ class Redactor:
 
     words: KnownWords
     replaced: Counter[Kind] = field(default_factory=Counter)
-    _stand_ins: dict[tuple[Kind, str], str] = field(default_factory=dict)
+    _stand_ins: dict[Kind, dict[str, str]] = field(default_factory=dict)
 
     def redacted(self, lines: Iterable[str]) -> Iterator[str]:
         """The lines of one file with stand-ins; those without anything private as they are."""
@@ -137,11 +137,11 @@ class Redactor:
         return "".join(Redactor(words=self.words, _stand_ins=self._stand_ins).redacted([name])) if name else ""
 
     def _numbered(self, kind: Kind, value: str, form: str) -> str:
-        key = (kind, value)
-        if key not in self._stand_ins:
-            number = 1 + sum(known == kind for known, _ in self._stand_ins)
-            self._stand_ins[key] = _address(number) if form == "address" else form.format(number)
-        return self._stand_ins[key]
+        known = self._stand_ins.setdefault(kind, {})
+        if value not in known:
+            number = len(known) + 1
+            known[value] = _address(number) if form == "address" else form.format(number)
+        return known[value]
 
 
 def _address(number: int) -> str:

@@ -17,7 +17,6 @@ _SAMPLE = 1 << 20
 """Bytes after which the format with the most timed steps is read alone, and whole-line logs the fast way."""
 _EDGE = 64 * 1024
 _MAX_PROBLEMS = 100
-_TAIL_MARK = "last available logs (truncated"
 
 
 @dataclass(slots=True)

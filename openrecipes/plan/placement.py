@@ -20,7 +20,6 @@ class Recomputation:
 
 
 NO_RECOMPUTE: Final = Recomputation()
-SELECTIVE: Final = Recomputation(granularity="selective", modules=frozenset({"core_attn"}))
 FULL: Final = Recomputation(granularity="full")
 
 

@@ -8,8 +8,6 @@ from typing import Final
 
 from openrecipes.figures import throughput
 
-INTERVAL_METHOD: Final = "block-t/1"
-DRIFT_TEST: Final = "slope-t/1"
 CONFIDENCE: Final = 0.95
 FEWEST_FOR_INTERVAL: Final = 4
 FEWEST_FOR_DRIFT: Final = 3

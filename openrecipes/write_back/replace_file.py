@@ -105,11 +105,7 @@ def _lock(handle: int, path: Path) -> None:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() > give_up:
-                what = f"another process has been writing in this folder for {LOCK_WAIT_S:.0f} s"
-                mend = "wait for it to end, then try again"
-                raise OutsideError(
-                    Problem(place=Place(file=str(path)), rule="write-locked", what=what, mend=mend)
-                ) from None
+                raise _locked(path) from None
             time.sleep(0.02)
         except OSError as error:
             if error.errno in _NO_LOCKS_HERE:  # some network file systems have none; the check before the rename holds
