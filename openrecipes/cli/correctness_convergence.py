@@ -7,11 +7,11 @@ import typer
 
 from openrecipes.cli import output
 from openrecipes.cli.convergence_page import convergence_page
-from openrecipes.cli.curves import curve_named
 from openrecipes.cli.names import recipe_named
 from openrecipes.correctness.convergence import convergence as compared
 from openrecipes.correctness.curve_image import check_image_file, write_image
 from openrecipes.correctness.own_run import own_run_problems
+from openrecipes.evidence.loss_curves import curve_named
 from openrecipes.problems import ProblemsError, errors_in
 from openrecipes.recipe.write import plain
 from openrecipes.verdict.convergence_rules import BRIDGE_RULES, PIPELINE, bridge_rule

@@ -6,13 +6,13 @@ import typer
 
 from openrecipes.cli import output
 from openrecipes.cli.configuration_sides import side_named
-from openrecipes.cli.curves import curve_named
 from openrecipes.cli.names import recipe_named
 from openrecipes.cli.recomputed_page import recomputed_page
 from openrecipes.correctness.configuration import configuration
 from openrecipes.correctness.convergence import convergence
 from openrecipes.correctness.own_run import own_run_problems
 from openrecipes.correctness.recomputed import Compared, configuration_again, convergence_again
+from openrecipes.evidence.loss_curves import curve_named
 from openrecipes.logs.run_log import read_log
 from openrecipes.problems import Place, Problem, UsageError, errors_in
 from openrecipes.recipe.correctness import Correctness

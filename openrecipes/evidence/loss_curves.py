@@ -1,20 +1,21 @@
 """The loss curves behind a recipe's convergence check: their logs in a bundle, and its figures computed again.
 
+curve_named(source)                               -> Curve of one run
 claimed_logs(recipe)                              -> hash by role: candidate, reference, frozen
 convergence_again(claim, logs)                    -> figures, and what is wrong or was not derived
 """
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from openrecipes.correctness.convergence import convergence
 from openrecipes.correctness.curve import Curve, points_of
+from openrecipes.correctness.recomputed import convergence_again as compared_again
 from openrecipes.evidence.figures import Figure
 from openrecipes.problems import Problem
 from openrecipes.recipe.model import Recipe
 from openrecipes.recipe.read import LocatedRecipe
-from openrecipes.recipe.write import plain
 from openrecipes.score.run_evidence import read_run
 from openrecipes.verdict.convergence_rules import BRIDGE_RULES, PIPELINE
 
@@ -23,7 +24,8 @@ Role = Literal["candidate", "reference", "frozen"]
 ROLES: Final[tuple[Role, ...]] = ("candidate", "reference", "frozen")
 FOLDER: Final = "correctness"
 _KEY: Final = "correctness.convergence"
-_NOT_FIGURES: Final = frozenset({"note", *(f"{role}_log_sha256" for role in ROLES)})
+# Held against the members' original bytes; what is computed from a redacted log is another hash.
+_HASHES: Final = frozenset(f"{_KEY}.{role}_log_sha256" for role in ROLES)
 
 
 def member_of(role: Role) -> str:
@@ -51,22 +53,25 @@ def convergence_again(
     missing = [role for role in ("candidate", "reference", *claimed_logs(claim.recipe)) if role not in logs]
     if missing:
         return (), (_not_derived(claim, missing),)
-    arms: dict[Role, Curve] = {role: _curve(path) for role, path in logs.items()}
+    arms: dict[Role, Curve] = {role: curve_named(str(path)) for role, path in logs.items()}
     rule = BRIDGE_RULES.get(stored.rule or "", PIPELINE)
     found = convergence(arms["candidate"], arms["reference"], frozen=arms.get("frozen"), rule=rule)
-    again: dict[str, Any] = {} if found.is_refused else plain(found.block())
     figures = tuple(
-        Figure(name=f"{_KEY}.{key}", claimed=value, derived=again.get(key), ok=value == again.get(key))
-        for key, value in plain(stored).items()
-        if value is not None and key not in _NOT_FIGURES
+        Figure(name=one.key, claimed=one.stored, derived=one.found, ok=one.same)
+        for one in compared_again(stored, found)
+        if one.key not in _HASHES
     )
     return figures, found.problems if found.is_refused else ()
 
 
-def _curve(path: Path) -> Curve:
-    run = read_run(str(path))
+def curve_named(source: str) -> Curve:
+    """The curve of one run: of a log, a directory of one run's logs, a run directory.
+
+    Raises: UsageError if there is no such log, or it cannot be read.
+    """
+    run = read_run(source)
     return Curve(
-        name=path.name,
+        name=source,
         points=points_of(run.steps, first_number=run.first_number, supervised=run.notes.supervised),
         arguments=run.arguments,
         log_sha256=run.log_sha256,

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from made_bundles import ROOT, made_run, members_of, tampered
 
-from openrecipes.cli.curves import curve_named
 from openrecipes.correctness.convergence import convergence
 from openrecipes.evidence.bundle import Bundled, bundle
+from openrecipes.evidence.loss_curves import curve_named
 from openrecipes.evidence.verify import verify
 from openrecipes.problems import ProblemsError, UsageError, errors_in
 from openrecipes.recipe.read import LocatedRecipe, read_recipe
