@@ -98,8 +98,11 @@ def test_a_refusal_is_not_written_into_a_recipe(tmp_path: Path) -> None:
 
 
 def test_write_touches_the_correctness_block_alone_and_once(tmp_path: Path) -> None:
-    recipe = Path(shutil.copy(ROOT / RECIPE, tmp_path / "recipe.yaml"))
-    before = recipe.read_text()
+    published = (ROOT / RECIPE).read_text()
+    start, end = published.index("\ncorrectness:"), published.index("\nenv:")
+    before = f"{published[:start]}\ncorrectness: null{published[end:]}"
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text(before)
     plot = tmp_path / "curves.svg"
     done = openrecipes(TP2, TP1, "--write", str(recipe), "--plot", str(plot), "--json")
     assert done.returncode == 0, done.stderr

@@ -92,6 +92,6 @@ def test_what_is_left_out_is_named(recipe: Path) -> None:
 
 
 def test_a_recipe_without_evidence_has_none_to_verify() -> None:
-    done = openrecipes("verify", TP2)
+    done = openrecipes("verify", TP1)
     assert done.returncode == 2
     assert "correctness-none" in done.stderr
