@@ -57,7 +57,8 @@ def _cells(row: Row) -> Iterator[Text]:
     yield Text(f"{row.tokens_per_s_per_gpu:,.1f}", style="bold")
     yield Text("-" if row.usd_per_million_tokens is None else f"${row.usd_per_million_tokens:,.2f}")
     yield Text(f"{row.gpus:,}")
-    yield Text.assemble(row.layout, (f"\n{row.highlights}" if row.highlights else "", "dim"))
+    said = "\n".join(words for words in (row.highlights, row.apart) if words)
+    yield Text.assemble(row.layout, (f"\n{said}" if said else "", "dim"))
     yield Text.assemble(str(row.measured or "-"), (f"\n{row.badge}", "green" if row.badge == "verified" else "dim"))
     yield Text(row.author.name)
 

@@ -15,6 +15,7 @@ from openrecipes.recipe.library import Library
 from openrecipes.recipe.model import Author, Recipe, Status
 from openrecipes.recipe.read import read_recipe
 from openrecipes.recipe.write import plain
+from openrecipes.site.told_apart import told_apart
 from openrecipes.verdict.badge import Badge, verdict
 from openrecipes.verdict.strength import Evidence, evidence
 
@@ -32,7 +33,8 @@ class Entry:
 class Row:
     """One ranked recipe. Equal rates share a rank, the better proven first.
 
-    `status` is the author's claim; `badge` is what the evidence earns, for the reasons `why`.
+    `status` is the author's claim; `badge` is what the evidence earns, for the reasons `why`. `apart` tells rows of one
+    label and the same highlights apart, in words; None where no other row looks like this one.
     """
 
     rank: int
@@ -45,6 +47,7 @@ class Row:
     gpus: int
     layout: str
     highlights: str | None
+    apart: str | None
     measured: datetime.date | None
     author: Author
     status: Status
@@ -65,6 +68,7 @@ class Row:
             "gpus": self.gpus,
             "layout": self.layout,
             "highlights": self.highlights,
+            "apart": self.apart,
             "measured": None if self.measured is None else self.measured.isoformat(),
             "author": plain(self.author),
             "status": self.status,
@@ -210,7 +214,8 @@ def _rate(entry: Entry) -> float:
 
 def _rows(entries: list[Entry]) -> Iterator[Row]:
     rates = [_rate(entry) for entry in entries]
-    for entry in entries:
+    told = told_apart([entry.recipe.layout for entry in entries])
+    for entry, apart in zip(entries, told, strict=True):
         recipe, result = entry.recipe, entry.recipe.result
         earned = verdict(recipe)
         yield Row(
@@ -224,6 +229,7 @@ def _rows(entries: list[Entry]) -> Iterator[Row]:
             gpus=recipe.gpu.count,
             layout=recipe.layout.label,
             highlights=recipe.layout.highlights,
+            apart=entry.name.rpartition("/")[2] if apart == "" else apart,
             measured=result.measured,
             author=recipe.author,
             status=recipe.status,
