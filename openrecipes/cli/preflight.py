@@ -9,7 +9,7 @@ from rich.text import Text
 
 from openrecipes.cli import output
 from openrecipes.cli.names import recipe_named
-from openrecipes.problems import Place, Problem, UsageError, errors_in
+from openrecipes.problems import Place, Problem, UsageError, errors_in, printable
 from openrecipes.targets.preflight import nodes_wanted, preflight_here, verdict
 from openrecipes.targets.preflight_nodes import reports_of_nodes
 from openrecipes.targets.preflight_words import preflight_words
@@ -67,7 +67,8 @@ def _table(nodes: tuple[dict[str, Any], ...]) -> Table:
         table.add_column(name)
     for node in nodes:
         for check in node["checks"]:
-            value = "" if check["value"] is None else str(check["value"])[:60]
+            value = "" if check["value"] is None else printable(str(check["value"]))[:60]
             status = Text(check["status"], style=styles.get(check["status"], ""))
-            table.add_row(Text(node["host"]), Text(check["name"]), status, Text(value), Text(check["why"]))
+            host, name, why = (printable(text) for text in (node["host"], check["name"], check["why"]))
+            table.add_row(Text(host), Text(name), status, Text(value), Text(why))
     return table

@@ -8,28 +8,28 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
-from typing import Final, Literal
+from typing import Literal
 
 from openrecipes.compare.drift import StackFields, stack_of, stated_stack
 from openrecipes.compare.job_stack import job_stack
 from openrecipes.compare.printed_stack import printed_stack
 from openrecipes.compare.rates import Rate, rate_of_result, rate_of_times
 from openrecipes.figures.comparability import Comparable, comparable
+from openrecipes.figures.throughput import step_time_of_rate
 from openrecipes.logs.run_log import read_log
 from openrecipes.logs.sources import log_files
 from openrecipes.problems import Problem, UsageError
 from openrecipes.recipe.model import Recipe
 from openrecipes.recipe.read import read_recipe
 from openrecipes.runs.directory import RECORD, RunDirectory, open_run_directory
-from openrecipes.runs.telemetry import Telemetry, telemetry
+from openrecipes.runs.telemetry import Telemetry
 from openrecipes.score.expected import expected_of
 from openrecipes.score.run_evidence import Run, read_run
+from openrecipes.score.run_telemetry import run_telemetry
 from openrecipes.score.running_score import slowest_rank
 from openrecipes.score.score import score
 from openrecipes.score.scorecard import Scorecard
 from openrecipes.stack.captured import Captured
-
-_BEFORE_WINDOW: Final = frozenset({"image", "data", "checkpoint", "first_step", "warm_up"})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -62,7 +62,9 @@ class Side:
         if self.rate is None or self.recipe is None:
             return None
         work = self.recipe.workload
-        return work.global_batch * work.row_tokens / self.recipe.gpu.count / self.rate.tokens_per_s_per_gpu
+        return step_time_of_rate(
+            self.rate.tokens_per_s_per_gpu, work.global_batch, work.row_tokens, self.recipe.gpu.count
+        )
 
 
 def published_side(recipe: Recipe, name: str) -> Side:
@@ -95,6 +97,7 @@ def run_side(source: str, recipe: Recipe | None = None) -> Side:
     name = Path(source).name or source
     environment, complaint = _environment(directory)
     card = score(expected_of(recipe), run, allow_unsteady=True) if recipe else None
+    seen = card.telemetry if card else run_telemetry(run, None)
     notes = (*complaint, *((f"{name} is unsteady",) if card and card.figures and card.figures.unsteady else ()))
     return Side(
         name=name,
@@ -108,7 +111,7 @@ def run_side(source: str, recipe: Recipe | None = None) -> Side:
         log_sha256=run.log_sha256,
         arguments=run.arguments,
         environment=environment,
-        telemetry=_telemetry(directory, run, card),
+        telemetry=seen.readings if seen else None,
         slowest=_slowest(source),
         notes=notes,
     )
@@ -150,24 +153,6 @@ def _environment(directory: RunDirectory | None) -> tuple[Captured | None, tuple
         return job_stack(directory), ()
     except UsageError as error:
         return None, tuple(f"{problem.place}: {problem.what}" for problem in error.problems)
-
-
-def _telemetry(directory: RunDirectory | None, run: Run, card: Scorecard | None) -> Telemetry | None:
-    """What the GPUs did within the window; within the whole job where the ledger cannot tell the window."""
-    folder = directory.root / "telemetry" if directory else None
-    job = run.job
-    if folder is None or not folder.is_dir() or job is None or job.end_unix_s is None:
-        return None
-    start, end = job.start_unix_s, job.end_unix_s
-    for phase in card.ledger.phases if card and card.ledger else ():
-        if phase.names == ("window",):
-            end = start + phase.seconds
-            break
-        if set(phase.names) <= _BEFORE_WINDOW:
-            start += phase.seconds
-    else:
-        start = job.start_unix_s
-    return telemetry(folder, start, end)
 
 
 def _slowest(source: str) -> tuple[str, float, float] | None:

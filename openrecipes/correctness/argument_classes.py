@@ -4,15 +4,15 @@ argument_classes().of_flag("--lr")              -> Listing, or None where the ta
 argument_classes().of_environment("NCCL_ALGO")  -> Listing, or None
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Final, Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field
+
+from openrecipes.catalog.data_files import parse_yaml, validate
 
 TABLE: Final = Path(__file__).resolve().parent / "argument_classes.yaml"
 Class = Literal["neutral", "tolerated", "workload", "forbidden"]
@@ -29,8 +29,6 @@ RuleName = Literal[
     "aux-loss",
     "precision-aware",
 ]
-# The C loader is ten times faster, but not every build of PyYAML has it.
-_LOADER: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class Listing(BaseModel):
@@ -87,8 +85,7 @@ class ArgumentClasses:
 @lru_cache(maxsize=1)
 def argument_classes() -> ArgumentClasses:
     """The table of this version; a mistake in it is a bug, so errors pass through."""
-    plain = yaml.load(TABLE.read_text(encoding="utf-8"), Loader=_LOADER)  # noqa: S506 (a safe loader)
-    table = _Table.model_validate_json(json.dumps(plain))
+    table = validate(parse_yaml(TABLE.read_text(encoding="utf-8")), _Table)
     return ArgumentClasses(
         name=table.name,
         sections=table.flags,

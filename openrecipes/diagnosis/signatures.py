@@ -8,8 +8,9 @@ from math import prod
 from pathlib import Path
 from typing import Annotated, Final
 
-import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from openrecipes.catalog.data_files import parse_yaml
 
 TABLE_FILE: Final = Path(__file__).resolve().parent / "signatures.yaml"
 _MOST_STEPS: Final = 40_000
@@ -198,8 +199,7 @@ class Table(TableData):
 @lru_cache(maxsize=1)
 def table() -> Table:
     """The shipped table; a mistake in it is a bug, so errors pass through."""
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    return Table.model_validate(yaml.load(TABLE_FILE.read_text(encoding="utf-8"), Loader=loader))  # noqa: S506
+    return Table.model_validate(parse_yaml(TABLE_FILE.read_text(encoding="utf-8")))
 
 
 @lru_cache(maxsize=1)

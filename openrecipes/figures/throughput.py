@@ -31,6 +31,18 @@ def tokens_per_s_per_gpu(window_tokens: int, sum_step_time_s: float, gpus: int) 
     return window_tokens / sum_step_time_s / gpus
 
 
+def step_time_of_rate(tokens_per_s_per_gpu: float, global_batch: int, row_tokens: int, gpus: int) -> float:
+    """Mean step time in seconds behind a rate: tokens a step / GPUs / tokens a second a GPU.
+
+    Raises: ValueError if one of them is not positive and finite.
+    """
+    tokens = window_tokens(0, 0, global_batch, row_tokens)
+    if gpus <= 0:
+        raise ValueError(f"{gpus} GPUs: must be positive")
+    _positive(tokens_per_s_per_gpu, "the rate")
+    return tokens / gpus / tokens_per_s_per_gpu
+
+
 def mean(step_times_s: Sequence[float]) -> float:
     """Mean step time in seconds.
 

@@ -7,7 +7,12 @@ from hypothesis import strategies as st
 
 from openrecipes import units
 from openrecipes.figures import throughput
-from openrecipes.figures.throughput import step_time_cv_percent, tokens_per_s_per_gpu, window_tokens
+from openrecipes.figures.throughput import (
+    step_time_cv_percent,
+    step_time_of_rate,
+    tokens_per_s_per_gpu,
+    window_tokens,
+)
 
 step_times = st.lists(st.floats(min_value=0.01, max_value=1e4), min_size=2, max_size=50)
 counts = st.integers(min_value=1, max_value=10_000)
@@ -26,6 +31,18 @@ def test_window_tokens_count_both_ends(first: int, length: int, batch: int, row_
 def test_published_throughput_follows_from_a_step_time() -> None:
     # 128 rows of 8,192 tokens on 128 GPUs at 545.32 tokens/s/GPU take 15.022 s.
     assert units.tokens_per_s_per_gpu(tokens_per_s_per_gpu(10_485_760, 150.2237, 128)) == 545.32
+
+
+@given(batch=counts, row_tokens=counts, time=st.floats(min_value=0.01, max_value=1e4), gpus=counts)
+def test_a_rate_gives_back_its_step_time(batch: int, row_tokens: int, time: float, gpus: int) -> None:
+    rate = tokens_per_s_per_gpu(batch * row_tokens, time, gpus)
+    assert math.isclose(step_time_of_rate(rate, batch, row_tokens, gpus), time, rel_tol=1e-12)
+
+
+@pytest.mark.parametrize("wrong", [(0.0, 1, 1, 1), (1.0, 0, 1, 1), (1.0, 1, 1, 0), (math.inf, 1, 1, 1)])
+def test_no_step_time_follows_from_what_is_no_rate(wrong: tuple[float, int, int, int]) -> None:
+    with pytest.raises(ValueError, match="must"):
+        step_time_of_rate(*wrong)
 
 
 @given(times=step_times, tokens=counts, gpus=counts, k=st.floats(min_value=0.01, max_value=100))
