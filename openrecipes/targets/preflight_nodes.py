@@ -20,6 +20,7 @@ from openrecipes.recipe.model import Recipe
 from openrecipes.targets.container_values import container_of
 from openrecipes.targets.preflight import preflight_files
 from openrecipes.targets.profile import Profile
+from openrecipes.targets.slurm import allocation_options
 from openrecipes.targets.slurm_commands import PARTITIONS_COMMAND, nodes_of, ran, submit_environment
 from openrecipes.targets.slurm_site import SlurmSite
 from openrecipes.targets.ssh_site import SshSite
@@ -45,7 +46,7 @@ class _Heard:
 
     def report(self) -> dict[str, Any] | None:
         """The report, once all of it is there."""
-        if self.wanted is None or set(self.pieces) != set(range(self.wanted)):
+        if self.wanted is None or len(self.pieces) != self.wanted or set(self.pieces) != set(range(self.wanted)):
             return None
         try:
             document = json.loads(base64.b64decode("".join(self.pieces[i] for i in range(self.wanted))))
@@ -119,16 +120,8 @@ def srun_words(profile: Profile, count: int, gpus: int, wait_s: int) -> tuple[st
     site = profile.slurm or SlurmSite()
     words = ["srun", "--job-name=openrecipes-preflight", f"--nodes={count}", f"--ntasks={count}", "--ntasks-per-node=1"]
     words += [f"--time={_MINUTES}", f"--immediate={wait_s}", "--cpu-bind=none", "--mpi=none", "--export=ALL"]
-    for name in ("partition", "account", "qos", "reservation", "constraint"):
-        value = getattr(site, name)
-        words += [f"--{name}={value}"] if value is not None else []
-    words += [f"--exclude={','.join(site.exclude)}"] if site.exclude else []
-    if gpus and site.gpu_request != "none":
-        form = "gres=gpu:" if site.gpu_request == "gres" else "gpus-per-node="
-        words.append(f"--{form}{f'{site.gpu_type}:' if site.gpu_type else ''}{gpus}")
-    words += ["--exclusive"] if site.exclusive else []
-    words += [f"--cpus-per-task={site.cpus_per_node}"] if site.cpus_per_node is not None else []
-    words.append(f"--mem={f'{site.memory_gib_per_node}G' if site.memory_gib_per_node else 0}")
+    # A few minutes' look may lie on any leaf switches.
+    words += allocation_options(site.model_copy(update={"switches": None}), gpus)
     container = container_of(profile)
     if container is not None and container["runtime"] == "pyxis":
         words += [f"--container-image={container['image']}", "--no-container-mount-home"]

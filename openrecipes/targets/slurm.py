@@ -59,27 +59,32 @@ def sbatch_options(launch: Launch, site: SlurmSite) -> Iterator[str]:
     gpus, limit = launch.recipe.gpu, launch.profile.time_limit_seconds
     yield f"--job-name={_job_name(launch)}"
     yield from (f"--nodes={node_count(launch)}", "--ntasks-per-node=1")
-    for name in ("partition", "account", "qos", "reservation", "constraint", "switches"):
-        value = getattr(site, name)
-        if value is not None:
-            yield f"--{name}={value}"
-    if site.exclude:
-        yield f"--exclude={','.join(site.exclude)}"
-    if has_gpus(launch) and site.gpu_request != "none":
-        kind = f"{site.gpu_type}:" if site.gpu_type else ""
-        form = f"gres=gpu:{kind}" if site.gpu_request == "gres" else f"gpus-per-node={kind}"
-        yield f"--{form}{min(gpus.count, gpus.per_node)}"
-    if site.exclusive:
-        yield "--exclusive"
-    if site.cpus_per_node is not None:
-        yield f"--cpus-per-task={site.cpus_per_node}"
-    yield f"--mem={f'{site.memory_gib_per_node}G' if site.memory_gib_per_node else 0}"
+    yield from allocation_options(site, min(gpus.count, gpus.per_node) if has_gpus(launch) else 0)
     if limit is not None:
         yield f"--time={math.ceil(limit / 60)}"
     yield f"--signal=B:TERM@{_warn_seconds(launch, site)}"
     yield "--requeue" if site.requeue else "--no-requeue"
     yield from (f"--output={SCHEDULER_LOG}", "--open-mode=append")
     yield from site.options
+
+
+def allocation_options(site: SlurmSite, gpus: int) -> Iterator[str]:
+    """Where the nodes are taken from and what is asked of each, as sbatch and srun take it; `gpus` are a node's."""
+    for name in ("partition", "account", "qos", "reservation", "constraint", "switches"):
+        value = getattr(site, name)
+        if value is not None:
+            yield f"--{name}={value}"
+    if site.exclude:
+        yield f"--exclude={','.join(site.exclude)}"
+    if gpus and site.gpu_request != "none":
+        kind = f"{site.gpu_type}:" if site.gpu_type else ""
+        form = f"gres=gpu:{kind}" if site.gpu_request == "gres" else f"gpus-per-node={kind}"
+        yield f"--{form}{gpus}"
+    if site.exclusive:
+        yield "--exclusive"
+    if site.cpus_per_node is not None:
+        yield f"--cpus-per-task={site.cpus_per_node}"
+    yield f"--mem={f'{site.memory_gib_per_node}G' if site.memory_gib_per_node else 0}"
 
 
 def _job_name(launch: Launch) -> str:
