@@ -13,6 +13,7 @@ from openrecipes.cli.names import recipe_named
 from openrecipes.cli.pairs import pairs
 from openrecipes.problems import Place, Problem, UsageError, printable
 from openrecipes.recipe.library import SUFFIX
+from openrecipes.recipe.model import Author
 from openrecipes.recipe.write import json_ready, plain
 from openrecipes.write_back.new_recipe import NewRecipe, new_recipe, taken, write_new
 
@@ -41,9 +42,7 @@ def new(
     if os.path.lexists(path):
         raise taken(path)
     located = recipe_named(source)
-    named = {"author.name": (author, located.recipe.author.name), "author.url": (author_url, located.recipe.author.url)}
-    asked = [f"{key}={value}" for key, (value, old) in named.items() if value is not None and value != old]
-    made = new_recipe(located, path, (*(settings or ()), *asked))
+    made = new_recipe(located, path, (*(settings or ()), *_author(located.recipe.author, author, author_url, settings)))
     write_new(made)
     document = {
         "file": str(path),
@@ -56,6 +55,15 @@ def new(
     output.problems(made.warnings)
     for verb in ("plan", "run"):
         output.say(f"{'then' if verb == 'run' else 'next'}: openrecipes {verb} {shlex.quote(str(path))}")
+
+
+def _author(old: Author, name: str | None, url: str | None, settings: list[str] | None) -> list[str]:
+    """What the author's options set; the page of one author does not pass on to another."""
+    changed = [f"author.name={name}"] if name not in (None, old.name) else []
+    if url is not None:
+        return [*changed, f"author.url={url}"] if url != old.url else changed
+    told = any(setting.startswith("author.url=") for setting in settings or ())
+    return [*changed, "author.url=null"] if changed and old.url is not None and not told else changed
 
 
 def _path(name: str) -> Path:

@@ -28,6 +28,18 @@ def test_a_new_recipe_is_made_where_its_short_name_says_and_can_be_checked_and_b
     assert built.returncode == 0, built.stderr
 
 
+def test_another_author_does_not_inherit_the_page_of_the_first(tmp_path: Path) -> None:
+    name = "qwen3.5-397b-a17b/h200/me-tp4-pp4-ep32"
+    words = ("new", name, "--from", SOURCE, "--author", "me", "--set", "layout.tp=4", "--json")
+    made = json.loads(_openrecipes(tmp_path, *words).stdout)
+    assert made["recipe"]["author"] == {"name": "me", "url": None}
+    told = json.loads(_openrecipes(tmp_path, *words[:1], f"{name}-b", *words[2:], "--author-url", "https://me").stdout)
+    assert told["recipe"]["author"] == {"name": "me", "url": "https://me"}
+    own = ("new", "qwen3.5-397b-a17b/h200/attune-tp4-pp4-ep32", "--from", SOURCE, "--set", "layout.tp=4", "--json")
+    kept = json.loads(_openrecipes(tmp_path, *own).stdout)
+    assert kept["recipe"]["author"] == {"name": "ATTUNE", "url": "https://arxiv.org/abs/2610.17528"}
+
+
 @pytest.mark.parametrize("words", [("", "--from", SOURCE), ("a/", "--from", SOURCE), ("a/b/c", "--from", "nosuch")])
 def test_a_name_that_means_nothing_is_wrong_usage(tmp_path: Path, words: tuple[str, ...]) -> None:
     ran = _openrecipes(tmp_path, "new", *words)
