@@ -57,10 +57,10 @@ def _other_recipe(scene: Scene) -> Iterator[Problem]:
     for name, expected in scene.expected.arguments.items():
         printed = dump.get(name)
         if printed is not None and printed not in expected.printed:
-            stated = " or ".join(expected.printed)
+            stated = " or ".join(_as_said(value) for value in expected.printed)
             yield scene.problem(
                 "log-of-another-recipe",
-                f"this run had {name} {printed}, but {expected.key} makes it {stated}",
+                f"this run had {name} {_as_said(printed)}, but {expected.key} makes it {stated}",
                 "score it with the recipe that was launched",
                 key=name,
             )
@@ -74,6 +74,11 @@ def _other_recipe(scene: Scene) -> Iterator[Problem]:
         )
     if not scene.expected.arguments:
         yield from _not_as_told(scene)
+
+
+def _as_said(printed: str) -> str:
+    """A value of the trainer's dump in words: its None is an argument that was not given."""
+    return "unset" if printed == "None" else printed
 
 
 def _other_record(scene: Scene) -> Iterator[Problem]:

@@ -172,6 +172,12 @@ def test_each_argument_trips_its_rule(changes: dict[str, str], rule: str) -> Non
     assert card.figures is None
 
 
+def test_an_argument_that_was_not_given_is_called_unset() -> None:
+    expected = replace(EXPECTED, arguments={"recompute": ExpectedArgument(key="layout.recompute", printed=("None",))})
+    [problem] = score(expected, made_run(arguments={"recompute": "full"})).errors
+    assert problem.what == "this run had recompute full, but layout.recompute makes it unset"
+
+
 def test_the_arguments_they_are_made_from_trip_none() -> None:
     card = score(EXPECTED, made_run(arguments=DUMP))
     assert (card.problems, card.profiler) == ((), False)
