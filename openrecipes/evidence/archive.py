@@ -26,6 +26,7 @@ MAX_RATIO: Final = 250
 _RATIO_FROM: Final = 64 * 2**20
 _BLOCK: Final = 512
 _CHUNK: Final = 2**20
+_GZIP: Final = b"\x1f\x8b"
 _PART: Final = r"(?!\.{1,2}(?:/|$))[A-Za-z0-9._+-]+"
 _NAME: Final = re.compile(rf"{_PART}(?:/{_PART})*")
 _KINDS: Final = {
@@ -142,7 +143,8 @@ class _Unpacked:
         try:
             found = self._unpack.decompress(data, _CHUNK)
         except zlib.error as error:
-            what = "is no gzip file" if not self.packed else f"its compressed data is damaged ({error})"
+            is_foreign = not self.packed and not data.startswith(_GZIP)
+            what = "is no gzip file" if is_foreign else f"its compressed data is damaged ({error})"
             raise _damaged(what) from None
         self.packed += len(data) - len(self._unpack.unconsumed_tail)
         self.unpacked += len(found)

@@ -118,6 +118,16 @@ def test_what_is_cut_off_or_goes_on_is_refused(tmp_path: Path, change: Callable[
     assert [found for found, _ in refused] == [rule]
 
 
+@pytest.mark.parametrize(("place", "words"), [(0, "is no gzip file"), (40, "compressed data is damaged")])
+def test_a_changed_byte_is_not_taken_for_another_kind_of_file(tmp_path: Path, place: int, words: str) -> None:
+    data = bytearray(archive_of({"a": bytes(range(256)) * 20}))
+    data[place] ^= 0xFF
+    (tmp_path / "changed.tar.gz").write_bytes(data)
+    (tmp_path / "into").mkdir()
+    found = read_archive(tmp_path / "changed.tar.gz", tmp_path / "into")
+    assert any(words in problem.what for problem in found.problems), found.problems
+
+
 def test_a_bomb_is_refused_long_before_it_is_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archive, "_RATIO_FROM", 2**20)
     data = archive_of({"run-1/log/train.log": bytes(40 * 2**20)})
