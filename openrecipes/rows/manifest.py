@@ -121,7 +121,8 @@ def read_manifest(parquet: Path) -> Manifest:
         )
         raise UsageError(Problem(place=Place(file=str(path)), rule=MANIFEST_MISSING, what=what, mend=mend)) from error
     except (OSError, UnicodeDecodeError) as error:
-        what, mend = f"cannot be read: {error}", "copy it again, or build the rows again"
+        reason = "it is no UTF-8 text" if isinstance(error, UnicodeDecodeError) else error.strerror
+        what, mend = f"cannot be read: {reason}", "copy it again, or build the rows again"
         raise UsageError(Problem(place=Place(file=str(path)), rule="manifest-form", what=what, mend=mend)) from error
     try:
         return Manifest.model_validate_json(text)

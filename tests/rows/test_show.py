@@ -8,7 +8,7 @@ import pytest
 from openrecipes.problems import ProblemsError, UsageError
 from openrecipes.rows.build import BuildSettings, build
 from openrecipes.rows.embedded_tokenizer import EMBEDDED
-from openrecipes.rows.manifest import manifest_path
+from openrecipes.rows.manifest import manifest_path, read_manifest
 from openrecipes.rows.show import decoded_row
 from openrecipes.rows.source import open_source
 
@@ -54,3 +54,10 @@ def test_another_tokenizer_than_the_rows_were_made_with_is_refused(path: Path) -
         decoded_row(path, 0)
     assert caught.value.problems[0].rule == "tokenizer-pinned"
     assert decoded_row(path, 0, tokenizer=EMBEDDED).row == 0
+
+
+def test_a_manifest_that_cannot_be_read_is_told_of_in_words(tmp_path: Path) -> None:
+    manifest_path(tmp_path / "rows.parquet").mkdir()
+    with pytest.raises(UsageError) as caught:
+        read_manifest(tmp_path / "rows.parquet")
+    assert [problem.what for problem in caught.value.problems] == ["cannot be read: Is a directory"]
