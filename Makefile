@@ -14,8 +14,10 @@ RUN_DIR ?=
 demo: $(VENV)/.smoke
 	@$(BIN)/openrecipes run qwen3.5-moe-mini/cpu/smoke-dp2 $(if $(RUN_DIR),--run-dir $(RUN_DIR))
 
+# Fast tests on every core; the slow ones bring up clusters and browsers, one after another.
 test: $(VENV)/.dev $(VENV)/.smoke $(VENV)/.ray $(VENV)/.browser lint
-	@$(BIN)/python -m pytest $(PYTEST_FLAGS)
+	@$(BIN)/python -m pytest -m "not slow" --numprocesses auto --dist worksteal $(PYTEST_FLAGS)
+	@$(BIN)/python -m pytest -m slow $(PYTEST_FLAGS) || [ $$? -eq 5 ]  # 5: PYTEST_FLAGS chose none of these
 
 lint: $(VENV)/.dev
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports

@@ -5,11 +5,12 @@ import gzip
 import hashlib
 import io
 import json
-import re
 import tarfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
+
+from unproved import unproved_text
 
 from openrecipes.logs.run_log import read_log
 from openrecipes.recipe.read import LocatedRecipe, parse_recipe, read_recipe
@@ -64,8 +65,7 @@ def environment(**changes: Any) -> dict[str, Any]:
 def unproved(name: str) -> LocatedRecipe:
     """The recipe of a real run, without what was shown of its correctness."""
     path = RECIPES[name]
-    text = re.sub(r"(?m)^correctness:\n(?:[ -].*\n)+", "correctness: null\n", path.read_text(encoding="utf-8"))
-    return parse_recipe(text, str(path))
+    return parse_recipe(unproved_text(path), str(path))
 
 
 def made_run(

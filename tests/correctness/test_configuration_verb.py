@@ -8,6 +8,7 @@ from pathlib import Path
 import called
 import pytest
 from made_run_directories import job, made
+from unproved import unproved_copy
 
 from openrecipes.recipe.read import read_recipe
 
@@ -61,7 +62,7 @@ def test_all_shows_what_is_equal_too() -> None:
 
 
 def test_write_touches_the_correctness_block_alone_and_once(tmp_path: Path) -> None:
-    recipe = Path(shutil.copy(ROOT / f"recipes/{TP2}.yaml", tmp_path / "recipe.yaml"))
+    recipe = unproved_copy(ROOT / f"recipes/{TP2}.yaml", tmp_path / "recipe.yaml")
     before = recipe.read_text()
     words = (str(recipe), TP1, "--candidate-log", LOG2, "--reference-log", LOG1, "--write", "--json")
     assert json.loads(openrecipes(*words).stdout)["written"] == {"file": str(recipe), "changed": True}
@@ -77,7 +78,7 @@ def test_write_touches_the_correctness_block_alone_and_once(tmp_path: Path) -> N
 
 
 def test_a_log_of_another_recipe_is_told_and_not_written(tmp_path: Path) -> None:
-    recipe = Path(shutil.copy(ROOT / f"recipes/{TP2}.yaml", tmp_path / "recipe.yaml"))
+    recipe = unproved_copy(ROOT / f"recipes/{TP2}.yaml", tmp_path / "recipe.yaml")
     before = recipe.read_text()
     words = (str(recipe), TP1, "--candidate-log", LOG1, "--reference-log", LOG1)
     told = json.loads(openrecipes(*words, "--json").stdout)

@@ -10,6 +10,7 @@ import called
 import pytest
 from loss_curves import CANDIDATE, FROZEN, NEGATIVE, REFERENCE
 from made_run_directories import job, made
+from unproved import unproved_copy
 
 from openrecipes.recipe.correctness import Convergence
 from openrecipes.recipe.read import read_recipe
@@ -87,7 +88,7 @@ def test_another_schedule_is_refused_on_stderr_and_in_the_document() -> None:
 
 
 def test_a_refusal_is_not_written_into_a_recipe(tmp_path: Path) -> None:
-    recipe = Path(shutil.copy(ROOT / RECIPE, tmp_path / "recipe.yaml"))
+    recipe = unproved_copy(ROOT / RECIPE, tmp_path / "recipe.yaml")
     before = recipe.read_text()
     (tmp_path / "empty.log").write_text("nothing here\n")
     for logs in ((TP2, str(tmp_path / "empty.log")), (str(tmp_path / "empty.log"), TP1)):

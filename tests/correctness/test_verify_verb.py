@@ -6,6 +6,7 @@ from pathlib import Path
 
 import called
 import pytest
+from unproved import unproved_copy
 
 TP2, TP1 = (f"recipes/qwen3.5-moe-small/h200/openrecipes-{name}.yaml" for name in ("tp2-ep2", "tp1-ep2-dp2"))
 LOG2, LOG1 = (f"tests/data/runs/qwen3.5-moe-small-tp{tp}.log.gz" for tp in (2, 1))
@@ -18,7 +19,7 @@ def openrecipes(*words: str) -> called.Called:
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    recipe = Path(shutil.copy(called.ROOT / TP2, tmp_path_factory.mktemp("recipe") / "recipe.yaml"))
+    recipe = unproved_copy(called.ROOT / TP2, tmp_path_factory.mktemp("recipe") / "recipe.yaml")
     assert openrecipes("configuration", str(recipe), TP1, *LOGS, "--write").returncode == 0
     assert openrecipes("convergence", LOG2, LOG1, "--write", str(recipe)).returncode == 0
     return recipe

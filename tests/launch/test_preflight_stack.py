@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -35,6 +36,7 @@ def test_the_version_of_torchs_cuda_is_what_its_own_file_says(node: Node, monkey
     node.write("site/torch/__init__.py", "raise ImportError('is not imported')\n")
     node.write("site/torch/version.py", "__version__ = '2.11.0+cu129'\ncuda: Optional[str] = '12.9'\n")
     monkeypatch.syspath_prepend(str(node.folder / "site"))
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
     assert preflight_stack.torch_cuda() == "12.9"
 
 

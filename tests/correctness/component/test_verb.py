@@ -1,13 +1,13 @@
 """`openrecipes correctness component` as a person calls it."""
 
 import json
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import yaml
 from typer.testing import CliRunner
+from unproved import unproved_copy
 
 from openrecipes.cli import correctness_component
 from openrecipes.cli.correctness import app
@@ -144,7 +144,7 @@ def test_the_training_stacks_own_code_is_written_into_the_recipe_in_the_place_of
 
     monkeypatch.setattr(correctness_component, "bench_for", bench)
     monkeypatch.setattr(correctness_component, "examined", as_the_stack)
-    recipe = Path(shutil.copy("recipes/qwen3.5-moe-small/h200/openrecipes-tp2-ep2.yaml", tmp_path / "recipe.yaml"))
+    recipe = unproved_copy(Path("recipes/qwen3.5-moe-small/h200/openrecipes-tp2-ep2.yaml"), tmp_path / "recipe.yaml")
     for _ in range(2):
         done = call("router", *ON_CPU, "--write", str(recipe), "--json")
         assert done.exit_code == 0

@@ -1,0 +1,15 @@
+"""Recipes as they were before anything was shown of their correctness."""
+
+import re
+from pathlib import Path
+
+
+def unproved_text(recipe: Path) -> str:
+    """The recipe's text with `correctness: null`."""
+    return re.sub(r"(?m)^correctness:\n(?:[ -].*\n)+", "correctness: null\n", recipe.read_text(encoding="utf-8"))
+
+
+def unproved_copy(recipe: Path, to: Path) -> Path:
+    """A copy of the recipe's file with `correctness: null`."""
+    to.write_text(unproved_text(recipe), encoding="utf-8")
+    return to
