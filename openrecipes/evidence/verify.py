@@ -16,6 +16,7 @@ from openrecipes.evidence.leftovers import left_private
 from openrecipes.evidence.loss_curves import ROLES, claimed_logs, member_of
 from openrecipes.evidence.scored_again import scored_again
 from openrecipes.evidence.ties import RunTies
+from openrecipes.logs.sources import is_compressed
 from openrecipes.problems import Place, Problem, ProblemsError, errors_in, in_order
 from openrecipes.recipe.model import Recipe
 from openrecipes.recipe.read import LocatedRecipe, read_recipe
@@ -79,7 +80,7 @@ def _opened(root: Path, members: Sequence[Member], problems: tuple[Problem, ...]
         return Verified(figures=(), problems=problems)
     try:
         contents = _contents(root)
-        listed = tuple(_listed(contents, members))
+        listed = tuple(_listed(root, contents, members))
         if any(problem.rule != "bundle-hash" for problem in listed):
             return Verified(figures=(), problems=listed, contents=contents)
         claim = read_recipe(root / RECIPE)
@@ -115,7 +116,7 @@ def _contents(root: Path) -> Contents:
     return contents
 
 
-def _listed(contents: Contents, members: Sequence[Member]) -> Iterator[Problem]:
+def _listed(root: Path, contents: Contents, members: Sequence[Member]) -> Iterator[Problem]:
     """The members against the list of them: none more, none less, each with its hash."""
     there = {member.name: member for member in members if member.name != CONTENTS}
     folders = {run_folder(number) for number in range(1, contents.runs + 1)}
@@ -130,6 +131,9 @@ def _listed(contents: Contents, members: Sequence[Member]) -> Iterator[Problem]:
             yield _problem(file.path, f"has {member.size_bytes} bytes, more than any such file", "bundle-size")
         elif file.path not in known and file.path.partition("/")[0] not in folders:
             yield _problem(file.path, "does not belong into a bundle", "bundle-extra")
+        elif file.path.endswith(".log") and is_compressed(root / file.path):
+            # It would be read decompressed, without a bound, and nobody would have looked for private values in that.
+            yield _problem(file.path, "is compressed, and a bundle holds logs as plain text", "bundle-packed")
         elif file.is_redacted and not contents.redacted:
             yield _problem(
                 file.path, "is not the original, but the bundle says that nothing is redacted", "bundle-hash"

@@ -14,6 +14,7 @@ from typing import Any, BinaryIO, cast
 from openrecipes.problems import UsageError, unreadable
 
 CHUNK = 1 << 20
+_GZIP, _BZIP2, _XZ, _ZSTD = b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd"
 RUN_LOG = Path("log") / "train.log"
 """Where a run directory keeps its raw log."""
 _NO_LOG = re.compile(
@@ -85,15 +86,21 @@ def chunks(stream: BinaryIO) -> Iterator[bytes]:
 
 def _decompressed(file: str, raw: Any) -> BinaryIO:
     magic = raw.peek(6)[:6]
-    if magic.startswith(b"\x1f\x8b"):
+    if magic.startswith(_GZIP):
         return cast("BinaryIO", gzip.GzipFile(fileobj=raw))
-    if magic.startswith(b"BZh"):
+    if magic.startswith(_BZIP2):
         return cast("BinaryIO", bz2.BZ2File(raw))
-    if magic.startswith(b"\xfd7zXZ\x00"):
+    if magic.startswith(_XZ):
         return cast("BinaryIO", lzma.LZMAFile(raw))
-    if magic.startswith(b"\x28\xb5\x2f\xfd"):
+    if magic.startswith(_ZSTD):
         return _zstd(file, raw)
     return cast("BinaryIO", raw)
+
+
+def is_compressed(path: Path) -> bool:
+    """Whether `opened` would decompress this file."""
+    with path.open("rb") as file:
+        return file.read(6).startswith((_GZIP, _BZIP2, _XZ, _ZSTD))
 
 
 def _zstd(file: str, raw: Any) -> BinaryIO:

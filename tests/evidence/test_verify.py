@@ -1,5 +1,7 @@
 """Bundles that were tampered with: each is refused, and the refusal names what was."""
 
+import gzip
+import hashlib
 import json
 import re
 from collections.abc import Callable
@@ -118,6 +120,15 @@ def test_a_swapped_log_is_refused_however_much_is_made_to_agree_with_it(made: Pa
     record["log"]["sha256"] = sha256
     recorded = verify(tampered(made, {LOG: faster.encode(), RECORD: json.dumps(record).encode()}))
     assert _refused(recorded)
+
+
+def test_a_log_that_is_compressed_itself_is_refused_before_it_is_read(made: Path) -> None:
+    packed = gzip.compress(members_of(made)[LOG], mtime=0)
+    record = json.loads(members_of(made)[RECORD])
+    record["log"] |= {"sha256": hashlib.sha256(packed).hexdigest(), "size_bytes": len(packed)}
+    found = verify(tampered(made, {LOG: packed, RECORD: json.dumps(record).encode()}))
+    assert _refused(found) == [("bundle-packed", f"{made.with_name('tampered.tar.gz')}!{LOG}")]
+    assert not found.figures
 
 
 EDITS = [
