@@ -67,8 +67,18 @@ def _table(nodes: tuple[dict[str, Any], ...]) -> Table:
         table.add_column(name)
     for node in nodes:
         for check in node["checks"]:
-            value = "" if check["value"] is None else printable(str(check["value"]))[:60]
+            value = printable(_said(check["value"]))
+            value = value if len(value) <= 60 else f"{value[:59]}…"
             status = Text(check["status"], style=styles.get(check["status"], ""))
             host, name, why = (printable(text) for text in (node["host"], check["name"], check["why"]))
             table.add_row(Text(host), Text(name), status, Text(value), Text(why))
     return table
+
+
+def _said(value: Any) -> str:
+    """A check's value in words: it comes as JSON."""
+    if isinstance(value, list):
+        return ", ".join(map(_said, value))
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_said(one)}" for key, one in value.items())
+    return "" if value is None else str(value)

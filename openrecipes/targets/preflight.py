@@ -53,6 +53,7 @@ _MENDS: Final = {
     "memory": "leave the node out until its memory is free",
     "clock": "start chrony or ntpd on the node, or leave it out",
     "network": "give all nodes the same interface and MTU",
+    "ssh": "log in there by hand; mend the name or the key, or take the host out of the profile's ssh.hosts",
     "reach": "open every port between the nodes to themselves (security group, firewall)",
     "all": "leave the slow node out; look for `Using network` in NCCL_DEBUG=INFO of both",
     "alltoall": "leave the slow group's nodes out one by one",

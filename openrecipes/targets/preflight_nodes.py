@@ -228,5 +228,5 @@ def _with_skew(report: dict[str, Any], offset: float | None, middle: float) -> d
 
 
 def _silent(host: str, why: str) -> dict[str, Any]:
-    check = {"name": "reach", "status": "fail", "value": None, "why": why}
+    check = {"name": "ssh", "status": "fail", "value": None, "why": why}
     return {"schema_version": 1, "host": host, "ok": False, "checks": [check]}

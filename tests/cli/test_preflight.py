@@ -28,3 +28,10 @@ def test_a_node_that_does_not_fit_the_recipe_ends_with_1(tmp_path: Path) -> None
     rules = {problem["rule"] for problem in json.loads(ran.stdout)["problems"]}
     assert {"preflight-gpu", "preflight-version", "preflight-nodes"} <= rules
     assert "mend:" in ran.stderr
+
+
+def test_values_are_said_in_words() -> None:
+    ran = _run("--recipe", "qwen3.5-moe-mini/cpu/smoke-dp2")
+    assert ran.returncode == 0, ran.stderr
+    assert "distributions " in ran.stdout
+    assert not set("[]{}'") & set(ran.stdout)

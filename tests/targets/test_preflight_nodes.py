@@ -62,7 +62,8 @@ def test_every_host_answers_for_itself_and_one_that_does_not_is_named(folder: Pa
     skews = [check for report in found for check in report["checks"] if check["name"] == "clock-skew"]
     assert [check["status"] for check in skews] == ["ok", "ok"]
     judged = verdict(found, wanted=3)
-    assert [p.place.key for p in judged.problems if p.severity == "error"] == ["gone.reach"]
+    assert [p.place.key for p in judged.problems if p.severity == "error"] == ["gone.ssh"]
+    assert all("log in there by hand" in p.mend for p in judged.problems if p.rule == "preflight-ssh")
 
 
 def test_a_recipe_takes_only_the_hosts_that_it_needs(folder: Path) -> None:
