@@ -59,6 +59,12 @@ def size(value: float) -> str:
     raise AssertionError("unreachable")
 
 
+def on_a_command_line(value: float) -> str:
+    """A number as people write it on a command line, and argparse reads it back: `2e-5`, `0.1`, `10000000`."""
+    mantissa, _, exponent = repr(value).partition("e")
+    return f"{mantissa}e{int(exponent)}" if exponent else mantissa
+
+
 def correlation(value: float) -> float:
     """A correlation as published: five decimals, or six where five of them are nines; cut, so that none becomes 1."""
     if not math.isfinite(value) or value in (1.0, -1.0):

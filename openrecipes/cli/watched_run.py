@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from openrecipes.diagnosis.diagnose import Diagnosis, judged
-from openrecipes.diagnosis.evidence import Evidence, Success
+from openrecipes.diagnosis.evidence import Evidence, Success, one_run_directory
 from openrecipes.diagnosis.findings import Finding, SignScanner, with_ranks
 from openrecipes.diagnosis.first_cause import fatal, first_cause
 from openrecipes.logs.follow import LogFollower
@@ -16,7 +16,6 @@ from openrecipes.logs.run_log import RunLog
 from openrecipes.logs.step import StepRecord
 from openrecipes.recipe.model import Recipe
 from openrecipes.recipe.read import read_recipe
-from openrecipes.runs.directory import RECORD, RunDirectory, open_run_directory
 from openrecipes.score.expected import Expected, expected_of
 from openrecipes.score.run_evidence import Run, first_number
 from openrecipes.score.running_score import RunningScore, running_score, slowest_rank
@@ -85,7 +84,7 @@ class WatchedRun:
     """Looks at a run's logs again and again; each look reads only what is new."""
 
     def __init__(self, sources: Sequence[str], recipe: Recipe | None = None) -> None:
-        self._directory = _run_directory(sources)
+        self._directory = one_run_directory(sources)
         of_run = self._directory.recipe if self._directory and self._directory.recipe.is_file() else None
         self._recipe = recipe or (read_recipe(of_run).recipe if of_run else None)
         self._expected: Expected | None = expected_of(self._recipe) if self._recipe else None
@@ -172,11 +171,6 @@ class WatchedRun:
             return evidence.record.has_ended or bool(evidence.job and evidence.job.has_ended)
         last_words = any(finding.name in _ENDS for finding in evidence.findings)
         return last_words or evidence.success is not None or diagnosis.outcome == "completed"
-
-
-def _run_directory(sources: Sequence[str]) -> RunDirectory | None:
-    is_one = len(sources) == 1 and (Path(sources[0]) / RECORD).is_file()
-    return open_run_directory(Path(sources[0])) if is_one else None
 
 
 def _log(main: _File | None, files: tuple[str, ...]) -> RunLog:

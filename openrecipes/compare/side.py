@@ -21,7 +21,7 @@ from openrecipes.logs.sources import log_files
 from openrecipes.problems import Problem, UsageError
 from openrecipes.recipe.model import Recipe
 from openrecipes.recipe.read import read_recipe
-from openrecipes.runs.directory import RECORD, RunDirectory, open_run_directory
+from openrecipes.runs.directory import RunDirectory, run_directory_named
 from openrecipes.runs.telemetry import Telemetry
 from openrecipes.score.expected import expected_of
 from openrecipes.score.run_evidence import Run, read_run
@@ -90,7 +90,7 @@ def run_side(source: str, recipe: Recipe | None = None) -> Side:
 
     Raises: UsageError if there is no such run, or its record or recipe cannot be read.
     """
-    directory = open_run_directory(Path(source)) if (Path(source) / RECORD).is_file() else None
+    directory = run_directory_named(source)
     if directory is not None and directory.recipe.is_file():
         recipe = read_recipe(directory.recipe).recipe
     run = read_run(source)

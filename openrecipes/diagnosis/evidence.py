@@ -14,7 +14,7 @@ from openrecipes.logs.sources import RUN_LOG, chunks, damage, log_files, opened
 from openrecipes.problems import Problem
 from openrecipes.recipe.model import Recipe
 from openrecipes.recipe.read import read_recipe
-from openrecipes.runs.directory import RECORD, RunDirectory, open_run_directory
+from openrecipes.runs.directory import RunDirectory, run_directory_named
 from openrecipes.runs.record import Job, RunRecord
 
 
@@ -56,7 +56,7 @@ def read_evidence(sources: Sequence[str], recipe: Recipe | None = None) -> Evide
 
     Raises: UsageError for a file that cannot be read, ProblemsError for an unsound recipe in a run directory.
     """
-    directory = _run_directory(sources)
+    directory = one_run_directory(sources)
     record, job = (directory.record(), directory.job()) if directory else (None, None)
     with _readable(sources) as (names, spooled):
         has_log = record is None or (Path(names[0]) / RUN_LOG).is_file()
@@ -78,10 +78,9 @@ def read_evidence(sources: Sequence[str], recipe: Recipe | None = None) -> Evide
     )
 
 
-def _run_directory(sources: Sequence[str]) -> RunDirectory | None:
+def one_run_directory(sources: Sequence[str]) -> RunDirectory | None:
     """The one run directory that is named; None where the sources are logs."""
-    is_one = len(sources) == 1 and (Path(sources[0]) / RECORD).is_file()
-    return open_run_directory(Path(sources[0])) if is_one else None
+    return run_directory_named(sources[0]) if len(sources) == 1 else None
 
 
 def _recipe(directory: RunDirectory) -> Recipe | None:

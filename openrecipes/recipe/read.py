@@ -59,7 +59,7 @@ def parse_recipe(text: str, file: str) -> LocatedRecipe:
     Raises: ProblemsError only where the text is no YAML mapping.
     """
     document = located_yaml(text, file)
-    value = _frozen(document.value)
+    value = frozen(document.value)
     bad = set(document.unread)
     complaints: list[Problem] = []
     try:
@@ -87,10 +87,11 @@ def read_recipe(path: Path) -> LocatedRecipe:
     return located
 
 
-def _frozen(value: Any) -> Any:
+def frozen(value: Any) -> Any:
+    """Plain data with tuples for lists, as the models take them."""
     if isinstance(value, dict):
-        return {key: _frozen(item) for key, item in value.items()}
-    return tuple(_frozen(item) for item in value) if isinstance(value, list) else value
+        return {key: frozen(item) for key, item in value.items()}
+    return tuple(frozen(item) for item in value) if isinstance(value, list) else value
 
 
 def _path(value: Any, item: ErrorDetails) -> Path_:

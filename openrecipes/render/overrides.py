@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from openrecipes import units
 from openrecipes.catalog.arguments import argument_catalogue, stack_id_of
 from openrecipes.catalog.models import Model, model
 from openrecipes.problems import Place, Problem, ProblemsError, UsageError, nearest
@@ -14,7 +15,7 @@ from openrecipes.render.derived import derive
 from openrecipes.render.keys import MAPPINGS, keys, not_set_by_hand, split_key
 from openrecipes.render.model_arguments import INFERRED
 from openrecipes.render.refusals import refusals
-from openrecipes.render.settings import flag_of, number
+from openrecipes.render.settings import flag_of
 from openrecipes.render.training_arguments import published_default
 from openrecipes.render.typed import typed
 
@@ -249,4 +250,4 @@ def shown(value: Any) -> str:
         return "{" + ", ".join(f"{key}: {shown(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(shown(item) for item in value) + "]"
-    return number(value) if isinstance(value, int | float) else str(value)
+    return units.on_a_command_line(value) if isinstance(value, int | float) else str(value)

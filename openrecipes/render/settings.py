@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from openrecipes import units
 from openrecipes.recipe.model import ArgumentValue
 from openrecipes.render.argument import Argument, Line
 
@@ -26,7 +27,7 @@ class Setting:
         if isinstance(self.value, bool) or self.value is None:
             return ()
         items = self.value if isinstance(self.value, tuple) else (self.value,)
-        return tuple(item if isinstance(item, str) else number(item) for item in items)
+        return tuple(item if isinstance(item, str) else units.on_a_command_line(item) for item in items)
 
 
 def flag_of(key: str) -> str:
@@ -41,12 +42,6 @@ def flag_of(key: str) -> str:
 def settings(arguments: Mapping[str, ArgumentValue] | None) -> tuple[Setting, ...]:
     """The entries of `arguments`, in the recipe's order."""
     return tuple(Setting(key=key, flag=flag_of(key), value=value) for key, value in (arguments or {}).items())
-
-
-def number(value: float) -> str:
-    """A number as people write it on a command line: `2e-5`, `0.1`, `10000000`."""
-    mantissa, _, exponent = repr(value).partition("e")
-    return f"{mantissa}e{int(exponent)}" if exponent else mantissa
 
 
 def laid_over(lines: Iterable[Line], over: Iterable[Setting]) -> tuple[Line, ...]:

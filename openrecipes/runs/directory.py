@@ -171,6 +171,12 @@ def open_run_directory(root: Path) -> RunDirectory:
     return RunDirectory(root=root.resolve())
 
 
+def run_directory_named(source: str) -> RunDirectory | None:
+    """The run directory that a word names; None where it names something else, such as a log."""
+    root = Path(source)
+    return open_run_directory(root) if (root / RECORD).is_file() else None
+
+
 def _claimed(root: Path) -> RunDirectory:
     """The directory, ours alone: of two that both found it empty, one makes `log` and the other is refused."""
     directory = RunDirectory(root=root.resolve())

@@ -11,7 +11,7 @@ from openrecipes.logs.run_log import RunLog, read_log
 from openrecipes.logs.sources import chunks, damage, log_files, opened
 from openrecipes.logs.step import StepRecord
 from openrecipes.problems import Place, Problem, UsageError
-from openrecipes.runs.directory import RECORD, open_run_directory
+from openrecipes.runs.directory import run_directory_named
 from openrecipes.runs.json_files import sha256_of
 from openrecipes.runs.record import Job, RunRecord
 from openrecipes.score.log_notes import NO_NOTES, LogNotes, log_notes
@@ -84,7 +84,7 @@ def read_run(source: str) -> Run:
 
 
 def _run(source: str, log: RunLog, sha256: str, *, changed: bool) -> Run:
-    directory = open_run_directory(Path(source)) if (Path(source) / RECORD).is_file() else None
+    directory = run_directory_named(source)
     return Run(
         name=source,
         steps=log.steps,

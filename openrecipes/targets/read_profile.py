@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from pydantic import ValidationError
 
 from openrecipes.located_yaml import located_yaml, read_text
 from openrecipes.problems import Problem, ProblemsError, errors_in, in_order
 from openrecipes.recipe.field_problems import field_problems
+from openrecipes.recipe.read import frozen
 from openrecipes.targets.profile import Profile
 from openrecipes.targets.profile_problems import contradictions
 
@@ -22,7 +22,7 @@ def read_profile(path: Path) -> Profile:
     """
     document = located_yaml(read_text(path), str(path))
     try:
-        profile = Profile.model_validate(_frozen(document.value))
+        profile = Profile.model_validate(frozen(document.value))
     except ValidationError as error:
         found = {tuple(item["loc"]): item for item in reversed(error.errors(include_url=False))}
         raise ProblemsError(*in_order((*document.problems, *field_problems(document, found, Profile)))) from error
@@ -61,9 +61,3 @@ def placed_in_profile(path: Path | None, profile: Profile) -> Iterator[None]:
             for problem in error.problems
         )
         raise type(error)(*in_order(placed)) from error
-
-
-def _frozen(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _frozen(item) for key, item in value.items()}
-    return tuple(_frozen(item) for item in value) if isinstance(value, list) else value

@@ -13,9 +13,10 @@ from openrecipes.problems import ProblemsError
 from openrecipes.recipe.model import ArgumentValue, Recipe
 from openrecipes.render.command import command
 from openrecipes.render.ownership import FIELD_OF, SMOKE_FIELD_OF
-from openrecipes.render.settings import flag_of, number
+from openrecipes.render.settings import flag_of
 from openrecipes.render.smoke_arguments import SMOKE_FLAGS
 from openrecipes.render.training_arguments import PUBLISHED_DEFAULTS, default_lines, published_default
+from openrecipes.units import on_a_command_line
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -115,16 +116,16 @@ def test_a_field_owns_each_flag_that_it_renders() -> None:
 
 @given(value=st.floats(allow_nan=False, allow_infinity=False) | st.integers())
 def test_a_number_reads_back_as_itself(value: float) -> None:
-    assert float(number(value)) == float(value)
-    assert "e-0" not in number(value)
-    assert "+" not in number(value)
+    assert float(on_a_command_line(value)) == float(value)
+    assert "e-0" not in on_a_command_line(value)
+    assert "+" not in on_a_command_line(value)
 
 
 @pytest.mark.parametrize(
     ("value", "text"), [(1e-5, "1e-5"), (2.5e-7, "2.5e-7"), (0.1, "0.1"), (1e22, "1e22"), (10000000, "10000000")]
 )
 def test_numbers_are_written_as_people_write_them(value: float, text: str) -> None:
-    assert number(value) == text
+    assert on_a_command_line(value) == text
 
 
 def test_the_two_flags_with_an_underscore_keep_it() -> None:

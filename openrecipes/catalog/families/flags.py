@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Protocol
 
+from openrecipes import units
 from openrecipes.catalog.families.fields import GroupedQueryConfig, RoutedExpertFields, TextConfig
 from openrecipes.catalog.model_parts import ModelArgument
 
@@ -24,7 +25,7 @@ class RotaryFields(Protocol):
 
 def field(flag: str, value: float | str, name: str) -> ModelArgument:
     """An argument whose value is a config field's."""
-    text = value if isinstance(value, str) else number(value)
+    text = value if isinstance(value, str) else units.on_a_command_line(value)
     return ModelArgument(flag=flag, values=(text,), origin=f"config.json:{name}")
 
 
@@ -41,12 +42,6 @@ def architecture(flag: str, *values: str, why: str) -> ModelArgument:
 def convention(flag: str, *values: str, why: str) -> ModelArgument:
     """An argument that slime's own model scripts set, whatever the config says."""
     return ModelArgument(flag=flag, values=values, origin=f"{_SLIME}: {why}")
-
-
-def number(value: float) -> str:
-    """A number as argparse reads it back: 60, 0.25, 2.5, and 1e-6 rather than 1e-06."""
-    mantissa, _, exponent = repr(value).partition("e")
-    return f"{mantissa}e{int(exponent)}" if exponent else mantissa
 
 
 def sizes(config: TextConfig) -> tuple[ModelArgument, ...]:
