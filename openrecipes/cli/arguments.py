@@ -32,6 +32,7 @@ def snapshot(
     python: Annotated[str, typer.Option(help="An interpreter with the trainer's imports.")] = sys.executable,
     slime_commit: Commit = None,
     megatron_commit: Commit = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the file and its stack as one JSON document.")] = False,
 ) -> None:
     """Write the parser of two checkouts as data. It runs in their environment and needs no GPU.
 
@@ -49,6 +50,9 @@ def snapshot(
         raise unreadable(
             str(file), f"{file} cannot be written: {error.strerror}", "name a file you may write"
         ) from error
+    document = {"file": str(file), "stack_id": found.stack_id, "arguments": len(found.arguments)}
+    if json:
+        output.result(document, as_json=True)
     output.say(f"wrote {file}: {len(found.arguments)} arguments of {found.stack_id}")
 
 

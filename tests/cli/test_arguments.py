@@ -1,5 +1,6 @@
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
@@ -65,3 +66,19 @@ def test_snapshot_refuses_a_short_commit_and_a_folder_that_is_no_checkout(tmp_pa
         assert isinstance(found.exception, UsageError)
         assert what in found.exception.problems[0].what
     assert not (tmp_path / "a.json").exists()
+
+
+def test_a_snapshot_says_as_json_where_it_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = argument_catalogue(stack_ids()[-1])
+    taken = SimpleNamespace(arguments=found.parser.by_flag, stack_id=stack_ids()[-1])
+    monkeypatch.setattr("openrecipes.cli.arguments.parser_snapshot", lambda *_, **__: taken)
+    monkeypatch.setattr("openrecipes.cli.arguments.snapshot_text", lambda _: "{}\n")
+    words = ["snapshot", "--slime", "slime", "--megatron", "m", "-o", str(tmp_path / "a.json"), "--json"]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout) == {
+        "file": str(tmp_path / "a.json"),
+        "stack_id": stack_ids()[-1],
+        "arguments": len(found.parser.by_flag),
+    }
+    assert (tmp_path / "a.json").read_text(encoding="utf-8") == "{}\n"
