@@ -42,13 +42,13 @@ def _page(file: Path, found: Verified) -> RenderableType:
         table.add_column(name, overflow="fold")
     for one in found.figures:
         is_same = one.claimed == one.derived or one.claimed is None
-        table.add_row(
-            one.name, _short(one.claimed), "the same" if is_same else _short(one.derived), "" if one.ok else "differs"
-        )
+        judged = "" if is_same and one.ok else "agrees" if one.ok else "differs"
+        table.add_row(one.name, _short(one.claimed), "the same" if is_same else _short(one.derived), judged)
     verdict = Text(f"{file}: {'ok' if found.ok else 'refused'}", style="bold")
     return Group(table, Text(), verdict) if found.figures else verdict
 
 
 def _short(value: Any) -> str:
-    text = printable(" ".join(str("-" if value is None else value).split()))
+    said = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str("-" if value is None else value)
+    text = printable(" ".join(said.split()))
     return text if len(text) <= 40 else f"{text[:39]}…"

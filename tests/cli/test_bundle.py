@@ -40,6 +40,9 @@ def test_a_bundle_is_refused_then_redacted_then_verified(run: Path, tmp_path: Pa
     assert {"name": "window", "claimed": [4, 13], "derived": [4, 13], "ok": True} in verdict["figures"]
     text = called("verify", file)
     assert text.stdout.rstrip().endswith("b.tar.gz: ok")
+    lines = {line.split()[0]: line for line in text.stdout.splitlines() if line.strip()}
+    assert lines["window"].split() == ["window", "4,", "13", "the", "same"]
+    assert not set("()[]") & set(lines["confidence_interval"])
 
 
 def test_a_tampered_bundle_exits_with_1_and_names_the_figure(run: Path, tmp_path: Path) -> None:
