@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from math import isfinite
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from openrecipes.problems import Place, Problem, ProblemsError
 from openrecipes.recipe.model import Recipe
 from openrecipes.recipe.read import LocatedRecipe
@@ -17,7 +19,8 @@ from openrecipes.site.step_series import LedgerPhase, Step, StepSeries, series_f
 def publish_steps(located: LocatedRecipe, run: Run, reference: Run | None = None) -> Path:
     """The file `<recipe>.steps.json`, written.
 
-    Raises: ProblemsError if the run's log is not the one that the result names, or a run has no numbered step.
+    Raises: ProblemsError if the run's log is not the one that the result names, or a run has no numbered step, or
+    numbers that no training has.
     """
     recipe, place = located.recipe, located.place("result.log_sha256")
     stored = recipe.result.log_sha256
@@ -25,16 +28,25 @@ def publish_steps(located: LocatedRecipe, run: Run, reference: Run | None = None
         what = f"log {stored}, but {run.name} is {run.log_sha256}" if stored else "the result names no log"
         mend = "name the run that was scored, or score this one with `openrecipes score --write` first"
         raise ProblemsError(Problem(place=place, rule="steps-log", what=what, mend=mend))
-    series = StepSeries(
-        log_sha256=stored,
-        steps=_steps(run),
-        ledger=_ledger(recipe, run),
-        reference_log_sha256=reference.log_sha256 if reference else None,
-        reference_steps=_steps(reference) if reference else None,
-    )
     path = series_file(Path(located.file))
-    write_json(path, series)
+    write_json(path, _series(stored, recipe, run, reference))
     return path
+
+
+def _series(log_sha256: str, recipe: Recipe, run: Run, reference: Run | None) -> StepSeries:
+    try:
+        return StepSeries(
+            log_sha256=log_sha256,
+            steps=_steps(run),
+            ledger=_ledger(recipe, run),
+            reference_log_sha256=reference.log_sha256 if reference else None,
+            reference_steps=_steps(reference) if reference else None,
+        )
+    except ValidationError as error:
+        place = ".".join(map(str, error.errors()[0]["loc"]))
+        what = f"its log has {place} beyond what a file of steps holds"
+        mend = "look at what was logged there: `openrecipes steps`"
+        raise ProblemsError(Problem(place=Place(file=run.name), rule="steps-log", what=what, mend=mend)) from error
 
 
 def _steps(run: Run) -> tuple[Step, ...]:

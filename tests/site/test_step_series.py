@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,14 @@ def test_steps_of_another_log_are_refused(located: LocatedRecipe, run: Run) -> N
     nameless = LocatedRecipe(recipe=published(), document=located.document, problems=())
     with pytest.raises(ProblemsError, match="names no log"):
         publish_steps(nameless, run)
+
+
+@pytest.mark.parametrize("change", [{"loss": 1e300}, {"step_time_s": 1e300}])
+def test_numbers_that_no_training_has_are_refused(located: LocatedRecipe, run: Run, change: dict[str, float]) -> None:
+    steps = (replace(run.steps[0], **change), *run.steps[1:])
+    with pytest.raises(ProblemsError, match="beyond what a file of steps holds"):
+        publish_steps(located, replace(run, steps=steps))
+    assert not series_file(Path(located.file)).exists()
 
 
 def test_a_ledger_comes_from_the_jobs_record(located: LocatedRecipe, run: Run) -> None:
