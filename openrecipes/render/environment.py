@@ -12,17 +12,15 @@ from openrecipes.render.argument import EnvironmentValue
 NVLS_BY_NVLINK = '$([ "$NVLINK_COUNT" -gt 0 ] && echo 1 || echo 0)'
 KNOWN_EXPRESSIONS = frozenset({NVLS_BY_NVLINK})
 
-_NAME = re.compile(r"\$\{?([A-Za-z_][A-Za-z0-9_]*)")
 _REFERENCE = re.compile(r"\$(?:[A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0-9_]*\})")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Part:
-    """A piece of a shell value, and the text of it in which no `$` is held by single quotes."""
+    """A piece of a shell value."""
 
     text: str
     evaluated: bool
-    open_text: str = ""
 
 
 def environment(env: Mapping[str, str]) -> tuple[EnvironmentValue, ...]:
@@ -59,13 +57,6 @@ def shell_word(value: EnvironmentValue) -> str:
     return "".join(f'"{part.text}"' if part.evaluated else shlex.quote(part.text) for part in parts)
 
 
-def variables_needed(value: EnvironmentValue) -> tuple[str, ...]:
-    """Names of the variables that a shell value reads, in order, each once; none for a literal."""
-    parts = _parts(value.value) if value.kind == "shell" else None
-    names = (name for part in parts or () if part.evaluated for name in _NAME.findall(part.open_text))
-    return tuple(dict.fromkeys(names))
-
-
 def _parts(value: str) -> tuple[_Part, ...] | None:
     """The value cut into evaluated and literal parts; None where a `$(` is never closed."""
     parts: list[_Part] = []
@@ -73,29 +64,30 @@ def _parts(value: str) -> tuple[_Part, ...] | None:
     while (at := value.find("$", at)) >= 0:
         reference = _REFERENCE.match(value, at)
         if value.startswith("$(", at):
-            end, open_text = _substitution(value, at)
-            if end is None:
+            closed = _end_of_substitution(value, at)
+            if closed is None:
                 return None
+            end = closed
         elif reference:
-            end, open_text = reference.end(), reference.group()
+            end = reference.end()
         else:
             at += 1
             continue
         if start < at:
             parts.append(_Part(text=value[start:at], evaluated=False))
-        parts.append(_Part(text=value[at:end], evaluated=True, open_text=open_text))
+        parts.append(_Part(text=value[at:end], evaluated=True))
         start = at = end
     if start < len(value):
         parts.append(_Part(text=value[start:], evaluated=False))
     return tuple(parts)
 
 
-def _substitution(value: str, at: int) -> tuple[int | None, str]:
-    """Where the `$(` that stands at `at` ends, and its text without what single quotes hold."""
-    open_inside, at, seen = ["("], at + 2, ""
+def _end_of_substitution(value: str, at: int) -> int | None:
+    """Where the `$(` that stands at `at` ends; None where it, or a quote in it, is never closed."""
+    open_inside, at = ["("], at + 2
     while open_inside:
         if at >= len(value):
-            return None, ""
+            return None
         character, in_quotes = value[at], open_inside[-1] == '"'
         if value.startswith("$(", at):
             open_inside.append("(")
@@ -104,21 +96,13 @@ def _substitution(value: str, at: int) -> tuple[int | None, str]:
             at += 1
         elif in_quotes and character == '"':
             open_inside.pop()
-        elif not in_quotes and character == "'":
-            closing = value.find("'", at + 1)
-            if closing < 0:
-                return None, ""
-            at = closing
-        elif character == "`":
-            closing = value.find("`", at + 1)
-            if closing < 0:
-                return None, ""
-            seen += value[at:closing]
-            at = closing
+        elif character == "`" or (character == "'" and not in_quotes):
+            at = value.find(character, at + 1)
+            if at < 0:
+                return None
         elif not in_quotes and character in '("':
             open_inside.append(character)
         elif not in_quotes and character == ")":
             open_inside.pop()
-        seen += character if at < len(value) and value[at] == character else " "
         at += 1
-    return at, seen
+    return at

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openrecipes.render.argument import EnvironmentValue
-from openrecipes.render.environment import environment, environment_problems, shell_word, variables_needed
+from openrecipes.render.environment import environment, environment_problems, shell_word
 
 NVLS = '$([ "$NVLINK_COUNT" -gt 0 ] && echo 1 || echo 0)'
 
@@ -51,22 +51,6 @@ def test_a_lone_substitution_stays_as_it_is_written() -> None:
 )
 def test_only_the_evaluated_parts_of_a_value_are_run(value: str, expected: str) -> None:
     assert evaluated(value, A="one two") == expected
-
-
-@pytest.mark.parametrize(
-    ("value", "names"),
-    [
-        (NVLS, ("NVLINK_COUNT",)),
-        ("$(awk '{print $NF}' $FILE)", ("FILE",)),
-        ("$(echo $A${B}$A)", ("A", "B")),
-        ('$(echo "$A" \\$C)', ("A",)),
-        ("${LD_LIBRARY_PATH}:$(echo x)", ("LD_LIBRARY_PATH",)),
-        ("$A", ()),
-        ("plain", ()),
-    ],
-)
-def test_the_variables_that_a_shell_value_reads_are_known(value: str, names: tuple[str, ...]) -> None:
-    assert variables_needed(one(value)) == names
 
 
 @pytest.mark.parametrize("value", ["$(echo", "$(echo '", '$(echo "a)', "$(a $(b)", "$(echo ')'"])
