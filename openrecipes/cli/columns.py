@@ -4,11 +4,17 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from openrecipes.problems import printable
+
 WIDTH: Final = 80
 
 
 def columns(rows: Sequence[tuple[str, ...]], right: tuple[int, ...] = ()) -> tuple[str, ...]:
-    """Lines of aligned columns, never cut: figures must survive a narrow terminal or a pipe."""
+    """Lines of aligned columns, never cut: figures must survive a narrow terminal or a pipe.
+
+    Cells hold what files say, so that control characters stand as escapes.
+    """
+    rows = [tuple(map(printable, row)) for row in rows]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = []
     for row in rows:

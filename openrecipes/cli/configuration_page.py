@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from openrecipes.cli.columns import columns
 from openrecipes.correctness.configuration import Configuration
 from openrecipes.correctness.judgement import Item
+from openrecipes.problems import printable
 
 
 def configuration_page(found: Configuration, *, everything: bool) -> str:
@@ -61,7 +62,7 @@ def _rules(found: Configuration) -> Iterator[str]:
         yield ""
     for rule in broken:
         for fault in rule.faults:
-            yield f"rule {rule.name} FAILS: {fault}"
+            yield printable(f"rule {rule.name} FAILS: {fault}")
 
 
 def _asks(found: Configuration) -> Iterator[str]:
@@ -72,10 +73,10 @@ def _asks(found: Configuration) -> Iterator[str]:
         return
     yield ""
     names = ", ".join(item.name for item in found.tolerated)
-    yield f"Tolerated differences ({names}) pass only with the convergence check:"
+    yield printable(f"Tolerated differences ({names}) pass only with the convergence check:")
     yield "  openrecipes correctness convergence CANDIDATE_LOG REFERENCE_LOG"
     for component in found.components:
-        yield f"  openrecipes correctness component {component} --recipe {found.candidate.name}"
+        yield printable(f"  openrecipes correctness component {component} --recipe {found.candidate.name}")
 
 
 def _short(text: str) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from openrecipes.cli.columns import columns
 from openrecipes.correctness.recomputed import Compared
+from openrecipes.problems import printable
 
 
 def recomputed_page(found: Sequence[Compared], left: Sequence[str], *, ok: bool) -> str:
@@ -11,7 +12,9 @@ def recomputed_page(found: Sequence[Compared], left: Sequence[str], *, ok: bool)
     rows = [(each.key, "same" if each.same else "DIFFERS", _short(each.stored), _short(each.found)) for each in found]
     head = "what was compared comes out again" if ok else "the evidence was not shown to come out again"
     table = columns([("key", "", "stored", "now"), *rows]) if rows else ("nothing was compared",)
-    return "\n".join((head, "", *table, *(("", "Not compared:", *(f"  {one}" for one in left)) if left else ())))
+    return "\n".join(
+        (head, "", *table, *(("", "Not compared:", *(printable(f"  {one}") for one in left)) if left else ()))
+    )
 
 
 def _short(value: object) -> str:

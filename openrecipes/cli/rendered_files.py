@@ -35,7 +35,7 @@ def how_to_start(target: str, folder: Path, *, has_rows: bool) -> Iterator[str]:
     place = shlex.quote(str(folder))
     yield {
         "slurm": f"start it by hand: mkdir -p {place}/run/log && cd {place}/run && sbatch ../launch.sh",
-        "kubernetes": f"start it by hand: kubectl apply -f {place}/configmap.yaml && "
+        "kubernetes": f"start it by hand: kubectl apply --server-side -f {place}/configmap.yaml && "
         f"kubectl create -f {place}/rayjob.yaml",
     }.get(target, f"start it by hand: bash {place}/launch.sh; the run's files go to {place}/run")
     if not has_rows and target != "kubernetes":
