@@ -80,7 +80,7 @@ def expected_of(recipe: Recipe, price: Price | None = None) -> Expected:
         flops=token_flops(shape, [recipe.workload.row_tokens]) if shape else None,
         no_mfu=_why_no_mfu(recipe.gpu.type, chip, recipe.model, shape),
         price=cost,
-        no_price=None if cost else f"no instance price is known for {recipe.gpu.instance or recipe.gpu.type}",
+        no_price=None if cost else _why_no_price(recipe.gpu.type, recipe.gpu.instance, chip),
         dp=recipe.layout.dp,
         arguments=dict(_arguments(recipe, shape)),
         always_allows_unsteady=smoke or recipe.status == "smoke",
@@ -121,6 +121,13 @@ def expected_by_hand(
         price=cost,
         no_price=None if cost else no_price,
     )
+
+
+def _why_no_price(gpu_type: str, instance: str | None, chip: Gpu | None) -> str:
+    """Why a recipe has no $: what stands in it names no priced instance."""
+    if instance is None and any(default_price(name) for name in _instances(chip)):
+        return "no gpu.instance is named, and a price is an instance's; see --price"
+    return f"no instance price is known for {instance or gpu_type}"
 
 
 def _known_model(name: str) -> Model | None:

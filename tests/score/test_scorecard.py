@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_runs import EXPECTED, START_S, TIMES, made_run, made_steps
 from smoke_recipe import smoke_recipe
+from varied_recipes import changed
 
 from openrecipes.catalog.prices import price
 from openrecipes.recipe.read import read_recipe
@@ -138,6 +139,24 @@ def test_another_price_changes_only_the_dollars() -> None:
     assert other.usd_per_million_tokens
     assert isclose(other.usd_per_million_tokens / one.usd_per_million_tokens, 55.04 / 63.296)
     assert one.mfu == other.mfu
+
+
+@pytest.mark.parametrize(
+    ("gpu", "why"),
+    [
+        (
+            {"type": "H200", "instance": None},
+            "no gpu.instance is named, and a price is an instance's; see --price",
+        ),
+        ({"type": "H200", "instance": "nobody's"}, "no instance price is known for nobody's"),
+        ({"type": "CPU", "instance": None}, "no instance price is known for CPU"),
+        ({"type": "H200", "instance": "AWS p5en.48xlarge"}, None),
+    ],
+)
+def test_a_missing_price_is_told_from_a_missing_instance(gpu: dict[str, str | None], why: str | None) -> None:
+    recipe = read_recipe(RECIPES / f"{PUBLISHED[0]}.yaml").recipe
+    made = changed(recipe, {f"gpu.{key}": value for key, value in gpu.items()})
+    assert expected_of(made).no_price == why
 
 
 def test_a_smoke_run_may_be_unsteady_and_has_no_mfu_and_no_price() -> None:
