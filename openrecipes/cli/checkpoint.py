@@ -52,7 +52,7 @@ def prepare(
     ended = run_here(folder / ENTRY)
     if ended:
         what = f"the preparation ended with status {ended}"
-        mend = "read what it printed above; slime's converter needs a GPU and the checkouts of the profile"
+        mend = "read what it printed above; run it where the checkouts and a GPU are, or write its files with -o"
         raise OutsideError(Problem(place=Place(file=str(folder / ENTRY)), rule="checkpoint-made", what=what, mend=mend))
     _report(shape, profile, as_json=json)
 
