@@ -98,7 +98,7 @@ def verdict(found: Sequence[dict[str, Any]], *, wanted: int) -> Verdict:
     """What the nodes' reports come to together: failed checks, missing nodes, and nodes that differ."""
     with tempfile.TemporaryDirectory(prefix="openrecipes-") as folder:
         for number, node in enumerate(found):
-            (Path(folder) / f"{number}.json").write_text(json.dumps(node), encoding="utf-8")
+            (Path(folder) / f"{number:06}.json").write_text(json.dumps(node), encoding="utf-8")
         command = [sys.executable, str(shipped("launch", VERDICT)), folder, "--nodes", str(wanted)]
         document = _json_of(command, "preflight-verdict", statuses=(0, 1))
     return Verdict(

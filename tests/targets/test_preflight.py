@@ -102,6 +102,12 @@ def test_failed_checks_become_errors_and_warnings_stay_warnings() -> None:
     assert verdict([{"host": "n1", "checks": checks[2:]}], wanted=1).problems == ()
 
 
+def test_nodes_stand_in_the_order_of_the_hosts_beyond_ten_too() -> None:
+    hosts = [f"n{number}" for number in range(12)]
+    found = verdict([{"host": host, "checks": []} for host in hosts], wanted=12)
+    assert [node["host"] for node in found.nodes] == hosts
+
+
 def test_a_launch_carries_every_program_that_the_preflight_imports() -> None:
     files = {file.path: file.text for file in preflight_files()}
     imported = {
