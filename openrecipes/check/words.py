@@ -1,6 +1,7 @@
 """Rules over prose: what label, summary, highlights and notes claim against the fields."""
 
 import re
+import textwrap
 from collections.abc import Iterator
 from typing import Final
 
@@ -170,9 +171,10 @@ def gpu_hours(subject: Subject) -> Iterator[Finding]:
     """GPU-hours by another definition, which do not compare."""
     result = subject.recipe.result
     if result.gpu_hours is not None and result.gpu_hours_note and NOTE_SAYS not in result.gpu_hours_note:
+        note = textwrap.shorten(result.gpu_hours_note, 80, placeholder=" …")
         yield Finding(
             key="result.gpu_hours_note",
-            what=f'"{result.gpu_hours_note[:80]}", but gpu_hours is GPUs x ({NOTE_SAYS})',
+            what=f'"{note}", but gpu_hours is GPUs x ({NOTE_SAYS})',
             mend="measure from the job's start to its end, so that GPU-hours compare between recipes",
         )
 

@@ -65,3 +65,5 @@ def test_shipped_recipes_have_no_errors_and_the_published_findings() -> None:
     assert [str(problem) for problem in found if problem.severity == "error"] == []
     published = Counter(problem.rule for problem in found if "attune-" in problem.place.file)
     assert published == {"words-patches": 3, "words-gpu-hours": 2, "words-permute-fusion": 1, "status-worth": 3}
+    cut = [problem.what for problem in found if problem.rule == "words-gpu-hours"]
+    assert all("the same run is the …" in what for what in cut)
