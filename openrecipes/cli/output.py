@@ -4,13 +4,14 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from openrecipes.problems import Problem
+from openrecipes.problems import Problem, printable
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
+    from rich.console import Console, ConsoleOptions, RenderableType
+    from rich.segment import Segment
 
 
 def console(*, stderr: bool = False) -> "Console":
@@ -36,13 +37,25 @@ def result(document: Any, *, as_json: bool, text: "str | RenderableType | None" 
         _print(console(), text)
 
 
+class _Harmless:
+    """A page in which control characters stand as escapes: it holds what recipes and logs say."""
+
+    def __init__(self, page: "RenderableType") -> None:
+        self._page = page
+
+    def __rich_console__(self, to: "Console", options: "ConsoleOptions") -> "Iterator[Segment]":
+        for segment in to.render(self._page, options):
+            shown = "\n".join(map(printable, segment.text.split("\n")))
+            yield segment if segment.control else segment._replace(text=shown)
+
+
 def _print(to: "Console", text: "RenderableType") -> None:
     """A table as it is on a terminal; elsewhere without the blanks that fill its lines."""
     if to.is_terminal:
-        to.print(text)
+        to.print(_Harmless(text))
         return
     with to.capture() as captured:
-        to.print(text)
+        to.print(_Harmless(text))
     for written in captured.get().splitlines():
         line(written.rstrip())
 

@@ -9,6 +9,8 @@ from rich.text import Text
 
 from openrecipes import units
 from openrecipes.cli.score_page import score_page
+from openrecipes.logs.text import decoded
+from openrecipes.problems import printable
 from openrecipes.recipe.model import Recipe
 from openrecipes.runs.directory import RunDirectory
 from openrecipes.runs.record import RunRecord
@@ -26,13 +28,13 @@ def run_page(recipe: Recipe, run: RunDirectory, record: RunRecord, card: Scoreca
 
 
 def log_tail(run: RunDirectory) -> str:
-    """The log's last lines."""
+    """The log's last lines, without colours and with other control characters as escapes."""
     if not run.log.is_file():
         return ""
     with run.log.open("rb") as log:
         log.seek(max(0, run.log.stat().st_size - _TAIL_BYTES))
-        text = log.read().decode(errors="replace")
-    return "\n".join(text.splitlines()[-_TAIL_LINES:])
+        lines = log.read().splitlines()[-_TAIL_LINES:]
+    return "\n".join(printable(decoded(line).expandtabs()) for line in lines)
 
 
 def files_table(run: RunDirectory, record: RunRecord) -> Table:
