@@ -30,6 +30,14 @@ script=$(cat)
 for name in n1 n2; do HOSTNAME=$name bash -s <<<"$script" & done
 wait
 """
+# Play docker and apptainer: what stands behind the image is run, here.
+CONTAINER = """#!/bin/bash
+if [ "$1" = ps ]; then exit 1; fi
+printf '%s\\n' "$@" >"$ASKED"
+while [[ "$1" != */image* ]]; do shift; done
+shift
+exec "$@"
+"""
 SMALL = ("--gpus", "0", "--nofile", "1", "--shm-gib", "0")
 
 
@@ -64,6 +72,20 @@ def test_every_host_answers_for_itself_and_one_that_does_not_is_named(folder: Pa
     judged = verdict(found, wanted=3)
     assert [p.place.key for p in judged.problems if p.severity == "error"] == ["gone.ssh"]
     assert all("log in there by hand" in p.mend for p in judged.problems if p.rule == "preflight-ssh")
+
+
+@pytest.mark.parametrize("runtime", ["docker", "apptainer"])
+def test_a_node_is_looked_at_inside_its_container(folder: Path, runtime: str) -> None:
+    program = folder / runtime
+    program.write_text(CONTAINER, encoding="utf-8")
+    program.chmod(0o755)
+    container = {"runtime": runtime, "image": f"/image@sha256:{'0' * 64}" if runtime == "docker" else "/image.sif"}
+    profile = _profile("ssh", ssh=SshSite(hosts=("n1",)), container=container)
+    (report,) = reports_of_nodes(profile, SMALL, None, wait_s=1)
+    assert "memlock" in [check["name"] for check in report["checks"]], report
+    asked = (folder / "asked").read_text(encoding="utf-8").split()
+    bound = [word for word in asked if "/openrecipes-preflight-" in word and ":" in word]
+    assert len(set(bound)) == len(bound) == 2, "docker refuses one path twice"
 
 
 def test_a_recipe_takes_only_the_hosts_that_it_needs(folder: Path) -> None:
