@@ -85,5 +85,6 @@ def _not_derived(claim: LocatedRecipe, missing: Sequence[str]) -> Problem:
         rule="convergence-not-derived",
         what=f"is not derived again: the bundle lacks the log of its {' and '.join(dict.fromkeys(missing))}",
         mend="bundle with --correctness-log LOG, once for each log that the check names",
-        severity="warning",
+        # Who claims `verified` claims that each check can be repeated.
+        severity="error" if claim.recipe.status == "verified" else "warning",
     )

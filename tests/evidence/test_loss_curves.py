@@ -53,6 +53,17 @@ def test_without_the_reference_it_says_that_nothing_was_derived(claim: Any, tmp_
     assert "the log of its reference" in problem.what
 
 
+def test_who_claims_verified_must_bring_the_logs(claim: Any, tmp_path: Path) -> None:
+    text = Path(claim[1].file).read_text(encoding="utf-8")
+    path = tmp_path / "verified.yaml"
+    path.write_text(text.replace("status: measured", "status: verified"), encoding="utf-8")
+    verified = (claim[0], read_recipe(path))
+    assert verify(_bundled(verified, tmp_path / "with.tar.gz", REFERENCE).file).ok
+    with pytest.raises(ProblemsError) as refused:
+        _bundled(verified, tmp_path / "without.tar.gz")
+    assert [problem.rule for problem in errors_in(refused.value.problems)] == ["convergence-not-derived"]
+
+
 def test_an_edited_correlation_is_refused(claim: Any, tmp_path: Path) -> None:
     made = _bundled(claim, tmp_path / "b.tar.gz", REFERENCE)
     recipe = members_of(made.file)["recipe.yaml"].decode()
