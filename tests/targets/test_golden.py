@@ -1,15 +1,15 @@
 """Golden files: what is launched for every recipe on every kind of place, byte for byte.
 
-One launch of each target is kept whole; of every other, only what differs from it.
+One launch is kept whole, and the script that each other target submits; of all others, only what differs.
 """
 
-import difflib
 import subprocess
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 
 import pytest
+from script_differences import differences
 from varied_recipes import RECIPES
 
 from openrecipes.recipe.read import read_recipe
@@ -58,10 +58,20 @@ def test_every_recipe_gpu_and_target_is_here() -> None:
     assert {launch(*case).launch.recipe.gpu.type for case in every} == {"H100", "H200", "B200", "CPU"}
 
 
-@pytest.mark.parametrize("target", BASES)
-def test_one_launch_of_each_target_whole(target: str, golden: Callable[[str, str], None]) -> None:
-    for path, text in scripts(*BASES[target]).items():
-        golden(f"launch/{target}/{path}", text)
+def test_one_launch_whole(golden: Callable[[str, str], None]) -> None:
+    for path, text in scripts(*BASES["local"]).items():
+        golden(f"launch/local/{path}", text)
+
+
+@pytest.mark.parametrize("target", ["slurm", "ssh"])
+def test_one_launch_of_every_other_target(target: str, golden: Callable[[str, str], None]) -> None:
+    """The script that is submitted, whole; of the node's, which all targets share, what differs from the one above."""
+    local, found = scripts(*BASES["local"]), scripts(*BASES[target])
+    for path, text in found.items():
+        if path == "node.sh":
+            golden(f"launch/{target}/node.diff", differences({path: local[path]}, {path: text}))
+        else:
+            golden(f"launch/{target}/{path}", text)
 
 
 @pytest.mark.parametrize(("name", "cluster"), CASES)
@@ -69,15 +79,7 @@ def test_what_differs_in_every_other(name: str, cluster: str, golden: Callable[[
     found = scripts(name, cluster)
     target = launch(name, cluster).target.name
     base = scripts(*BASES[target])
-    assert found.keys() == base.keys()
-    parts = [
-        line
-        for path in found
-        for line in difflib.unified_diff(
-            base[path].splitlines(), found[path].splitlines(), path, path, n=0, lineterm=""
-        )
-    ]
-    golden(f"launch/{target}/{name.replace('/', '-')}-{cluster}.diff", "\n".join(parts) + "\n")
+    golden(f"launch/{target}/{name.replace('/', '-')}-{cluster}.diff", differences(base, found))
 
 
 @pytest.mark.parametrize(("name", "cluster"), [*CASES, *BASES.values()])

@@ -13,7 +13,8 @@ import jsonschema
 import kubernetes_validate
 import pytest
 import yaml
-from rayjobs import CASES, documents, launch, pods, profile, recipe, rendered_documents
+from rayjobs import CASES, PUBLISHED, documents, launch, pods, profile, recipe, rendered_documents
+from script_differences import differences
 
 from openrecipes.targets.kubernetes import KubernetesTarget, yaml_text
 from openrecipes.targets.kubernetes_site import SecretKey
@@ -39,16 +40,26 @@ def test_the_cases_hold_the_published_recipes_and_each_gpu() -> None:
     assert len([name for name, _ in CASES if "/attune-" in name]) == 3
 
 
-@pytest.mark.parametrize(("name", "cluster"), CASES)
-def test_the_files_are_the_golden_ones(name: str, cluster: str, golden: Callable[[str, str], None]) -> None:
+def _files(name: str, cluster: str) -> dict[str, str]:
     rendered = KubernetesTarget().render(launch(recipe(name), profile(cluster)))
     config, _ = documents(rendered)
-    folder = f"kubernetes/{name.replace('/', '-')}"
-    # The name of the ConfigMap holds the hash of every program in it; those have tests of their own.
-    golden(f"{folder}/rayjob.yaml", HASH.sub("-HASH", rendered.files[1].text))
-    golden(f"{folder}/node.sh", config["data"]["node.sh"])
-    # Before it stand the parts that every target's script has.
-    golden(f"{folder}/entry.sh", config["data"]["entry.sh"].partition("\nbegin_job\n")[2])
+    return {
+        # The name of the ConfigMap holds the hash of every program in it; those have tests of their own.
+        "rayjob.yaml": HASH.sub("-HASH", rendered.files[1].text),
+        "node.sh": config["data"]["node.sh"],
+        # Before it stand the parts that every target's script has.
+        "entry.sh": config["data"]["entry.sh"].partition("\nbegin_job\n")[2],
+    }
+
+
+def test_one_launch_is_the_golden_one(golden: Callable[[str, str], None]) -> None:
+    for path, text in _files(PUBLISHED, "p5en").items():
+        golden(f"kubernetes/{PUBLISHED.replace('/', '-')}/{path}", text)
+
+
+@pytest.mark.parametrize(("name", "cluster"), [case for case in CASES if case[0] != PUBLISHED])
+def test_what_differs_in_every_other(name: str, cluster: str, golden: Callable[[str, str], None]) -> None:
+    golden(f"kubernetes/{name.replace('/', '-')}.diff", differences(_files(PUBLISHED, "p5en"), _files(name, cluster)))
 
 
 @pytest.mark.parametrize(("name", "cluster"), CASES)
