@@ -123,5 +123,17 @@ def rows_check(path: Path, wanted: str | None) -> Outcome:
                     found.update(row["tokens"] + row["loss_mask"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         return "fail", None, f"{path}: no rows of this project can be read: {error}"
-    differs = wanted is not None and found.hexdigest() != wanted
-    return judged(found.hexdigest(), [f"{path} holds other rows: rows_sha256 is not {wanted}"] if differs else [])
+    said = wanted or said_by_manifest(path)
+    if said is None:
+        return "warn", found.hexdigest(), f"no manifest lies beside {path}: which rows these are, nobody can say"
+    differs = found.hexdigest() != said
+    return judged(found.hexdigest(), [f"{path} holds other rows: rows_sha256 is not {said}"] if differs else [])
+
+
+def said_by_manifest(path: Path) -> "str | None":
+    """The rows' hash in the manifest beside them; None without one, or where it cannot be read."""
+    try:
+        said = json.loads(Path(f"{path}.manifest.json").read_text(encoding="utf-8"))["rows_sha256"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return str(said)

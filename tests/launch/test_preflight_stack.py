@@ -104,8 +104,12 @@ def test_rows_are_known_by_their_own_hash_whatever_wrote_the_file(node: Node, tm
     pq.write_table(pq.read_table(path), copy, compression="snappy")
     for file in (path, copy):
         assert node.report("--rows", f"{file}={wanted}")[f"rows {file}"]["status"] == "ok"
-    unnamed = node.report("--rows", str(path))[f"rows {path}"]
-    assert (unnamed["status"], unnamed["value"]) == ("ok", wanted)
+    unnamed = node.report("--rows", str(copy))[f"rows {copy}"]  # no manifest lies beside it
+    assert (unnamed["status"], unnamed["value"]) == ("warn", wanted)
+    manifest = Path(f"{path}.manifest.json")
+    for said, status in ((wanted, "ok"), ("0" * 64, "fail")):
+        manifest.write_text(json.dumps({"rows_sha256": said}))
+        assert node.report("--rows", str(path))[f"rows {path}"]["status"] == status
     assert node.report("--rows", f"{path}={'0' * 64}")[f"rows {path}"]["status"] == "fail"
     pq.write_table(pa.table({"other": [1]}), copy)
     assert node.report("--rows", f"{copy}={wanted}")[f"rows {copy}"]["status"] == "fail"
