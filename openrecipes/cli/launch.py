@@ -6,12 +6,11 @@ from typing import Annotated
 import typer
 
 from openrecipes.cli import output
+from openrecipes.cli.cluster_profile import profile_asked
 from openrecipes.cli.launch_page import dry_run, launched
 from openrecipes.cli.launching import Asked, attach, begun, ready_to_launch, start, stay, stop_run
 from openrecipes.cli.names import recipe_named
 from openrecipes.problems import Place, Problem, UsageError
-from openrecipes.targets.profile import THIS_MACHINE
-from openrecipes.targets.read_profile import read_profile
 
 app = typer.Typer(add_completion=False)
 
@@ -31,6 +30,12 @@ def launch(
         Path | None, typer.Option(help="Run directory to make; must not exist, or be empty.", show_default="a new one")
     ] = None,
     sft_data: Annotated[Path | None, typer.Option(help="Rows to train on, instead of building the recipe's.")] = None,
+    first_step_seconds: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Longest time to the first step. Unit: seconds.", show_default="the profile's, else 3600"
+        ),
+    ] = None,
     allow_shell_env: Annotated[
         bool, typer.Option("--allow-shell-env", help="Let commands in the recipe's environment run.")
     ] = False,
@@ -52,14 +57,25 @@ def launch(
 
     Example: openrecipes launch qwen3.5-397b-a17b/h200/attune-tp2-pp4-ep32 --cluster launch/clusters/slurm-p5en.yaml
     """
-    _refuse_unclear({"RECIPE": recipe, "--attach": attached, "--stop": stopped})
+    of_a_launch: dict[str, object] = {
+        "--target": target,
+        "--cluster": cluster,
+        "--set": settings,
+        "--run-dir": run_dir,
+        "--sft-data": sft_data,
+        "--first-step-seconds": first_step_seconds,
+        "--allow-shell-env": allow_shell_env,
+        "--dry-run": dry,
+        "--detach": detach,
+    }
+    _refuse_unclear({"RECIPE": recipe, "--attach": attached, "--stop": stopped}, of_a_launch)
     if attached is not None or stopped is not None:
         book = attach(attached) if attached else stop_run(stopped or Path())
     else:
         asked = Asked(
             recipe=recipe_named(recipe or ""),
             target=target,
-            profile=read_profile(cluster) if cluster else THIS_MACHINE,
+            profile=profile_asked(cluster, first_step_seconds=first_step_seconds),
             settings=tuple(settings or ()),
             run_dir=run_dir,
             sft_data=sft_data,
@@ -67,7 +83,7 @@ def launch(
             agrees_to_cost=yes,
             cluster=cluster,
         )
-        ready = ready_to_launch(asked)
+        ready = ready_to_launch(asked, dry=dry)
         if dry:
             rendered, listing = dry_run(asked, ready)
             output.result(rendered, as_json=json, text=listing)
@@ -84,11 +100,14 @@ def launch(
         raise typer.Exit(130)
 
 
-def _refuse_unclear(named: dict[str, object]) -> None:
-    """One of a recipe, a run to attach to, and a run to stop."""
+def _refuse_unclear(named: dict[str, object], of_a_launch: dict[str, object]) -> None:
+    """One of a recipe, a run to attach to, and a run to stop; to a run that was launched, nothing of a launch."""
     there = [name for name, value in named.items() if value is not None]
-    if len(there) == 1:
-        return
-    what = f"{' and '.join(there)} exclude each other" if there else "nothing says what to launch"
-    mend = "name one of RECIPE, --attach RUN_DIR and --stop RUN_DIR"
-    raise UsageError(Problem(place=Place(), rule="usage", what=what, mend=mend))
+    if len(there) != 1:
+        what = f"{' and '.join(there)} exclude each other" if there else "nothing says what to launch"
+        mend = "name one of RECIPE, --attach RUN_DIR and --stop RUN_DIR"
+        raise UsageError(Problem(place=Place(), rule="usage", what=what, mend=mend))
+    without_effect = [name for name, value in of_a_launch.items() if value] if there != ["RECIPE"] else []
+    if without_effect:
+        what = f"{', '.join(without_effect)} would change nothing of a run that was launched before"
+        raise UsageError(Problem(place=Place(key=there[0]), rule="usage", what=what, mend=f"give {there[0]} alone"))

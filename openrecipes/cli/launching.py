@@ -24,7 +24,7 @@ from openrecipes.runs.record import RowsUsed, utc_now
 from openrecipes.targets.follow import follow
 from openrecipes.targets.job import Job
 from openrecipes.targets.profile import Profile
-from openrecipes.targets.read_profile import placed_in_profile
+from openrecipes.targets.read_profile import in_profile, placed_in_profile
 from openrecipes.targets.rendering import Prepared, prepared, target_of
 from openrecipes.targets.run_book import RunBook, open_book
 from openrecipes.targets.starting import found_again, refuse_directory, refuse_place, started
@@ -53,8 +53,8 @@ class Asked:
     cluster: Path | None = None
 
 
-def ready_to_launch(asked: Asked) -> Prepared:
-    """The launch with its files; what only warns is told.
+def ready_to_launch(asked: Asked, *, dry: bool = False) -> Prepared:
+    """The launch with its files; what only warns is told. A `dry` one takes no secret.
 
     Raises: ProblemsError, and makes nothing, if the recipe is unsound or cannot run there.
     """
@@ -71,9 +71,9 @@ def ready_to_launch(asked: Asked) -> Prepared:
             profile=asked.profile,
             sft_data=str(asked.sft_data.resolve()) if asked.sft_data else None,
             allow_shell_env=asked.allow_shell_env,
-            refusals=_refusals_here,
+            refusals=lambda launch: _refusals_here(launch, dry=dry),
         )
-    output.problems(ready.warnings)
+    output.problems(in_profile(ready.warnings, asked.cluster, asked.profile))
     return ready
 
 
@@ -174,7 +174,7 @@ def usd_per_hour(recipe: LocatedRecipe) -> float | None:
     return price.usd_per_gpu_hour * recipe.recipe.gpu.count if price else None
 
 
-def _refusals_here(launch: Launch) -> Iterator[Problem]:
+def _refusals_here(launch: Launch, *, dry: bool) -> Iterator[Problem]:
     """What this machine lacks, where it is the target, and secrets that are to come from its environment."""
     if launch.profile.target == "local":
         yield from machine_refusals(launch, this_machine())
@@ -185,6 +185,7 @@ def _refusals_here(launch: Launch) -> Iterator[Problem]:
                 rule="secret-set",
                 what=f"{secret.variable} is not set here",
                 mend=f"export {secret.variable} before the launch, or name a file",
+                severity="warning" if dry else "error",
             )
 
 

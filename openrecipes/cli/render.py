@@ -8,6 +8,7 @@ import typer
 from openrecipes.catalog.models import model
 from openrecipes.check.overridden import override_problems
 from openrecipes.cli import output
+from openrecipes.cli.cluster_profile import profile_asked
 from openrecipes.cli.names import recipe_named
 from openrecipes.cli.render_page import difference, document, listing
 from openrecipes.cli.rendered_files import how_to_start, write_rendered_files
@@ -16,8 +17,7 @@ from openrecipes.render.command import command, text_of
 from openrecipes.render.located import placed_in
 from openrecipes.render.model_arguments import notes
 from openrecipes.render.overrides import overridden
-from openrecipes.targets.profile import THIS_MACHINE
-from openrecipes.targets.read_profile import placed_in_profile, read_profile
+from openrecipes.targets.read_profile import in_profile, placed_in_profile
 from openrecipes.targets.rendering import prepared, target_of
 
 app = typer.Typer(add_completion=False)
@@ -37,6 +37,12 @@ def render(
     out: Annotated[Path | None, typer.Option("-o", "--out", help="Folder to write the files to.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace files there that differ.")] = False,
     sft_data: Annotated[Path | None, typer.Option(help="Rows to train on, as for run.")] = None,
+    first_step_seconds: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Longest time to the first step. Unit: seconds.", show_default="the profile's, else 3600"
+        ),
+    ] = None,
     allow_shell_env: Annotated[
         bool, typer.Option("--allow-shell-env", help="Let commands in the recipe's environment run.")
     ] = False,
@@ -48,7 +54,9 @@ def render(
     """
     located = recipe_named(recipe)
     if target is None and cluster is None:
-        _refuse_without_target({"-o": out, "--force": force, "--sft-data": sft_data})
+        _refuse_without_target(
+            {"-o": out, "--force": force, "--sft-data": sft_data, "--first-step-seconds": first_step_seconds}
+        )
         with placed_in(located):
             changed = overridden(located.recipe, settings or ())
             made = command(changed.recipe, model(changed.recipe.model), changed.origins)
@@ -59,7 +67,7 @@ def render(
         text, deviations, rendered = text_of(made), changed.deviations, None
         remarks = (*notes(changed.recipe, model(changed.recipe.model)), *difference(changed.recipe, text))
     else:
-        profile = read_profile(cluster) if cluster else THIS_MACHINE
+        profile = profile_asked(cluster, first_step_seconds=first_step_seconds)
         with placed_in_profile(cluster, profile):
             ready = prepared(
                 located,
@@ -70,7 +78,7 @@ def render(
                 allow_shell_env=allow_shell_env,
             )
         made, deviations, rendered = ready.launch.command, ready.deviations, ready.rendered
-        output.problems(ready.warnings)
+        output.problems(in_profile(ready.warnings, cluster, profile))
         text, remarks = listing(rendered), (f"{rendered.entry} starts it; render_sha256 {rendered.render_sha256}",)
         if out:
             write_rendered_files(rendered, out, force=force)

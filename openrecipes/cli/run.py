@@ -8,6 +8,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from openrecipes.cli import output
+from openrecipes.cli.cluster_profile import profile_asked
 from openrecipes.cli.compare_page import compare_page
 from openrecipes.cli.compare_subject import against, base_of
 from openrecipes.cli.drift_page import drift_line
@@ -17,8 +18,6 @@ from openrecipes.cli.run_page import log_tail, run_page
 from openrecipes.cli.whole_loop import whole_loop
 from openrecipes.compare.drift import run_drift
 from openrecipes.problems import errors_in
-from openrecipes.targets.profile import THIS_MACHINE
-from openrecipes.targets.read_profile import read_profile
 
 app = typer.Typer(add_completion=False)
 
@@ -39,6 +38,12 @@ def run(
         typer.Option(help="Run directory to make; must not exist, or be empty.", show_default="below runs/"),
     ] = None,
     sft_data: Annotated[Path | None, typer.Option(help="Rows to train on, instead of building the recipe's.")] = None,
+    first_step_seconds: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Longest time to the first step. Unit: seconds.", show_default="the profile's, else 3600"
+        ),
+    ] = None,
     allow_shell_env: Annotated[
         bool, typer.Option("--allow-shell-env", help="Let commands in the recipe's environment run.")
     ] = False,
@@ -64,7 +69,7 @@ def run(
         Asked(
             recipe=located,
             target=target,
-            profile=read_profile(cluster) if cluster else THIS_MACHINE,
+            profile=profile_asked(cluster, first_step_seconds=first_step_seconds),
             settings=tuple(settings or ()),
             run_dir=run_dir,
             sft_data=sft_data,

@@ -1,6 +1,6 @@
 """A cluster profile from its file, with every problem of the file at once."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -51,13 +51,18 @@ def placed_in_profile(path: Path | None, profile: Profile) -> Iterator[None]:
     try:
         yield
     except ProblemsError as error:
-        if path is None or not any(problem.place.file == profile.title for problem in error.problems):
-            raise
-        document = located_yaml(read_text(path), str(path))
-        placed = (
-            replace(problem, place=document.place(problem.place.key or ""))
-            if problem.place.file == profile.title
-            else problem
-            for problem in error.problems
-        )
-        raise type(error)(*in_order(placed)) from error
+        raise type(error)(*in_profile(error.problems, path, profile)) from error
+
+
+def in_profile(problems: Iterable[Problem], path: Path | None, profile: Profile) -> tuple[Problem, ...]:
+    """The problems, those that name a profile by its name with the file and the key's line; then in order."""
+    found = tuple(problems)
+    if path is None or not any(problem.place.file == profile.title for problem in found):
+        return found
+    document = located_yaml(read_text(path), str(path))
+    return in_order(
+        replace(problem, place=document.place(problem.place.key or ""))
+        if problem.place.file == profile.title
+        else problem
+        for problem in found
+    )

@@ -102,21 +102,27 @@ def test_a_stop_ends_the_run_keeps_its_evidence_and_is_no_failure(place: Place) 
 
 def test_a_dry_run_shows_what_would_be_started_and_makes_nothing(place: Place) -> None:
     before = sorted(place.folder.iterdir())
-    words = place.words("--dry-run", "--json")
+    bound = ("--first-step-seconds", "77")
+    words = place.words("--dry-run", "--json", *bound)
     done = place.call(*words)
     assert done.returncode == 0, done.stderr
     assert "would be started here: bash rendered/launch.sh RUN" in done.stderr
     document = json.loads(done.stdout)
-    shown = place.call(*CALL[:-1], "render", words[len(CALL)], "--cluster", place.cluster(), "--json")
+    shown = place.call(*CALL[:-1], "render", words[len(CALL)], "--cluster", place.cluster(), "--json", *bound)
     assert document == json.loads(shown.stdout)
+    assert "limit=77\n" in next(file["text"] for file in document["files"] if file["path"] == "launch.sh")
     assert {path.name for path in place.folder.iterdir()} - {path.name for path in before} == {"recipes", "site.yaml"}
 
 
-def test_a_secret_that_is_not_set_is_refused_at_its_line(place: Place) -> None:
-    done = place.call(*place.words(secrets={"HF_TOKEN": {"variable": "NO_SUCH_VARIABLE"}}))
+def test_a_secret_that_is_not_set_is_refused_at_its_line_and_a_dry_run_needs_none(place: Place) -> None:
+    words = place.words(secrets={"HF_TOKEN": {"variable": "NO_SUCH_VARIABLE"}})
+    done = place.call(*words)
     assert done.returncode == 1
     assert "site.yaml:6:secrets.HF_TOKEN: NO_SUCH_VARIABLE is not set here" in done.stderr
     assert not place.run_dir.exists()
+    dry = place.call(*words, "--dry-run")
+    assert (dry.returncode, dry.stdout != "") == (0, True)
+    assert "site.yaml:6:secrets.HF_TOKEN: warning: NO_SUCH_VARIABLE is not set here" in dry.stderr
 
 
 @pytest.mark.parametrize(
@@ -126,6 +132,7 @@ def test_a_secret_that_is_not_set_is_refused_at_its_line(place: Place) -> None:
         (["x", "--attach", "y"], "RECIPE and --attach exclude each other"),
         (["--attach", "y", "--stop", "z"], "--attach and --stop exclude each other"),
         (["--attach", "no-such-run"], "there is no such directory"),
+        (["--stop", "y", "--dry-run", "--set", "a=b"], "--set, --dry-run would change nothing of a run that was"),
     ],
 )
 def test_a_call_that_is_unclear_is_wrong_usage(place: Place, words: list[str], says: str) -> None:
