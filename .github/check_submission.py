@@ -21,7 +21,7 @@ NAME = re.compile(
 )
 MAX_BUNDLE_BYTES = 64 * 2**20
 # Why a sound recipe may not fit a kind of place.
-DOES_NOT_FIT = {"target-nodes", "target-trainer"}
+DOES_NOT_FIT = {"target-gpus", "target-nodes", "target-trainer"}
 
 
 def submitted(checkout: Path, base: str) -> tuple[list[str], list[str]]:

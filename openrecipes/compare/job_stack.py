@@ -22,12 +22,6 @@ def _launched_image(run: RunDirectory) -> str | None:
     if not run.cluster.is_file():
         return None
     try:
-        profile = read_profile(run.cluster)
+        return read_profile(run.cluster).image
     except ProblemsError:
         return None
-    if profile.kubernetes is not None:
-        return profile.kubernetes.image
-    container = profile.container
-    if container is None:
-        return None
-    return f"{container.image}@sha256:{container.image_sha256}" if container.image_sha256 else container.image

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Final
 
-from openrecipes.catalog.gpus import find_instance
 from openrecipes.located_yaml import dotted
 from openrecipes.problems import Place, Problem
 from openrecipes.targets.fabric import fabric_refusals
@@ -17,7 +16,6 @@ from openrecipes.targets.target import Launch
 
 _OURS: Final = (MOUNT, "/dev/shm")  # noqa: S108  (named, not written to)
 _OWN_VOLUMES: Final = ("shm", "launch")
-_INSTANCE_LABEL: Final = "node.kubernetes.io/instance-type"
 
 
 def kubernetes_refusals(launch: Launch) -> Iterator[Problem]:
@@ -32,20 +30,9 @@ def kubernetes_refusals(launch: Launch) -> Iterator[Problem]:
             "kubernetes", "target-site", "the profile does not describe a cluster", "write a kubernetes block", title
         )
         return
-    yield from _gpu_refusals(launch, site)
     yield from _path_refusals(launch, site)
     yield from _setting_refusals(launch.profile)
     yield from _volume_refusals(site, title)
-
-
-def _gpu_refusals(launch: Launch, site: KubernetesSite) -> Iterator[Problem]:
-    """Nodes that are known to hold other GPUs than the recipe is for."""
-    named = site.node_selector.get(_INSTANCE_LABEL)
-    found = find_instance(f"AWS {named}")
-    if found is not None and found[0].name != launch.recipe.gpu.type:
-        what = f"{named} has {found[0].name} GPUs, but the recipe is for {launch.recipe.gpu.type}"
-        mend = "select nodes with the recipe's GPU, or launch a recipe of this one"
-        yield _problem("kubernetes.node_selector", "target-gpus", what, mend, launch.profile.title)
 
 
 def _path_refusals(launch: Launch, site: KubernetesSite) -> Iterator[Problem]:

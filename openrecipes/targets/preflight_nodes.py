@@ -62,13 +62,14 @@ def reports_of_nodes(
 
     Raises: OutsideError where Slurm gives no nodes; ValueError for a place that is reached otherwise.
     """
-    script = node_script(profile, words, has_gpus=gpus_of(recipe) > 0)
+    gpus = gpus_of(recipe, profile)
+    script = node_script(profile, words, has_gpus=gpus > 0)
     wanted = None if recipe is None else nodes(recipe.gpu.count, recipe.gpu.per_node)
     if profile.ssh is not None:
         return with_skew(ssh_reports(profile.ssh, script, profile.ssh.hosts[:wanted]))
     if profile.target != "slurm":
         raise ValueError(f"the nodes of {profile.target} are not reached from here")
-    return with_skew(slurm_reports(profile, script, wanted or slurm_nodes(profile), gpus_of(recipe), wait_s))
+    return with_skew(slurm_reports(profile, script, wanted or slurm_nodes(profile), gpus, wait_s))
 
 
 def node_script(profile: Profile, words: Sequence[str], *, has_gpus: bool) -> str:
@@ -126,7 +127,7 @@ def srun_words(profile: Profile, count: int, gpus: int, wait_s: int) -> tuple[st
     if container is not None and container["runtime"] == "pyxis":
         words += [f"--container-image={container['image']}", "--no-container-mount-home"]
         words += [f"--container-mounts={','.join(container['mounts'])}"] if container["mounts"] else []
-    return (*words, *site.options, "bash", "-s")
+    return (*words, *site.step_options, "bash", "-s")
 
 
 def slurm_nodes(profile: Profile) -> int:
@@ -135,9 +136,11 @@ def slurm_nodes(profile: Profile) -> int:
     return nodes_of(ran(PARTITIONS_COMMAND), site.partition if site else None) or 1
 
 
-def gpus_of(recipe: Recipe | None) -> int:
-    """GPUs of a node that the recipe needs; none without one."""
-    return 0 if recipe is None or recipe.gpu.type == "CPU" else min(recipe.gpu.count, recipe.gpu.per_node)
+def gpus_of(recipe: Recipe | None, profile: Profile) -> int:
+    """GPUs of a node that the recipe needs; without one, those that the profile says a node has."""
+    if recipe is not None:
+        return 0 if recipe.gpu.type == "CPU" else min(recipe.gpu.count, recipe.gpu.per_node)
+    return profile.gpu.per_node or 0 if profile.gpu is not None and profile.gpu.type != "CPU" else 0
 
 
 def _ssh(site: SshSite) -> tuple[str, ...]:

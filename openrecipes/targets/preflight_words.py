@@ -44,15 +44,20 @@ _BF16_BYTES: Final = 2
 def preflight_words(profile: Profile, recipe: Recipe | None = None, *, sft_data: str | None = None) -> tuple[str, ...]:
     """The options that a node's preflight is asked with; without a recipe, what the profile alone says."""
     words = list(_fabric_words(profile))
-    if recipe is not None:
+    if recipe is None:
+        words += _profile_gpu_words(profile)
+    else:
         words += _gpu_words(recipe)
         if recipe.trainer == "smoke":
             words += ["--nofile", "1024", "--shm-gib", "0"]
         else:
             words += _slime_words(profile, recipe, sft_data)
         if loads(profile, recipe):
-            words += ["--load", *(("--node-bus-gb", str(_NODE_BUS_GB)) if _nvlinks(recipe) else ())]
-    elif profile.target == "local":
+            words += [
+                "--load",
+                *(("--node-bus-gb", str(_NODE_BUS_GB)) if _nvlinks(recipe.gpu.type, _gpus_of_a_node(recipe)) else ()),
+            ]
+    if recipe is None and profile.target == "local":
         words += ["--shm-gib", "0", "--nofile", "1024"]
     return tuple(words)
 
@@ -86,30 +91,45 @@ def _fabric_words(profile: Profile) -> Iterator[str]:
         yield from ("--pin", f"ray={profile.kubernetes.ray_version}")
 
 
+def _profile_gpu_words(profile: Profile) -> Iterator[str]:
+    """The GPUs that the profile says its nodes have."""
+    if profile.gpu is not None and profile.gpu.per_node is not None:
+        yield from _card_words(profile.gpu.type, profile.gpu.per_node)
+
+
 def _gpu_words(recipe: Recipe) -> Iterator[str]:
-    card = find_gpu(recipe.gpu.type)
-    if card is None or card.kind == "cpu":
-        yield from ("--gpus", "0")
-        return
-    yield from ("--gpus", str(min(recipe.gpu.count, recipe.gpu.per_node)), "--gpu", recipe.gpu.type)
-    if card.memory_mib is not None:
-        yield from ("--memory-mib", str(card.memory_mib.value))
-    if links := _nvlinks(recipe):
-        yield from ("--nvlinks", links)
+    yield from _card_words(recipe.gpu.type, _gpus_of_a_node(recipe))
     driver = _DRIVERS.get((recipe.stack.cuda or "").partition(".")[0])
-    if driver is not None:
+    if driver is not None and recipe.gpu.type != "CPU":
         yield from ("--driver-at-least", driver)
 
 
-def _nvlinks(recipe: Recipe) -> str | None:
+def _card_words(name: str, count: int) -> Iterator[str]:
+    """GPUs of one node: how many, which, their memory and their links."""
+    card = find_gpu(name)
+    if card is None or card.kind == "cpu":
+        yield from ("--gpus", "0")
+        return
+    yield from ("--gpus", str(count), "--gpu", name)
+    if card.memory_mib is not None:
+        yield from ("--memory-mib", str(card.memory_mib.value))
+    if links := _nvlinks(name, count):
+        yield from ("--nvlinks", links)
+
+
+def _nvlinks(name: str, count: int) -> str | None:
     """Links of a GPU where several of a node are connected; None without NVLink."""
-    card = find_gpu(recipe.gpu.type)
+    card = find_gpu(name)
     found = re.search(r"NVLink.*?(\d+) links", card.interconnect.value) if card and card.interconnect else None
-    return found[1] if found and min(recipe.gpu.count, recipe.gpu.per_node) > 1 else None
+    return found[1] if found and count > 1 else None
+
+
+def _gpus_of_a_node(recipe: Recipe) -> int:
+    return min(recipe.gpu.count, recipe.gpu.per_node)
 
 
 def _slime_words(profile: Profile, recipe: Recipe, sft_data: str | None) -> Iterator[str]:
-    gpus = min(recipe.gpu.count, recipe.gpu.per_node)
+    gpus = _gpus_of_a_node(recipe)
     yield from ("--cpus", str(gpus + 2), "--memory-gib", str(gpus * _MEMORY_GIB_PER_GPU), "--port-range", _MASTER_PORTS)
     for key, name in _PINS.items():
         version = re.match(r"\d+(?:\.\d+)+", getattr(recipe.stack, key) or "")

@@ -8,6 +8,7 @@ from openrecipes.recipe.block import Block, Count, Positive, Text
 from openrecipes.recipe.model import ArgumentValue, EnvironmentName, FlagName
 from openrecipes.targets.container import Container
 from openrecipes.targets.fabric import Fabric
+from openrecipes.targets.gpu_site import GpuSite
 from openrecipes.targets.kubernetes_site import KubernetesSite
 from openrecipes.targets.running_settings import Hang, Ray, Secret
 from openrecipes.targets.slurm_site import SlurmSite
@@ -49,6 +50,11 @@ class Profile(Block):
     name: Text | None = Field(description="Name of the place, for run records; null for this machine.")
     target: Literal["local", "ssh", "slurm", "kubernetes"] = Field(
         description="Kind of place: local is one machine, kubernetes a cluster with KubeRay."
+    )
+    gpu: GpuSite | None = Field(
+        default=None,
+        description="GPUs of its nodes; a recipe for others is refused. Null takes a recipe for any, unless the "
+        "scheduler's own words tell.",
     )
     python: Text = Field(default="python3", description="Interpreter of the job: a name on PATH, or a path.")
     keep_environment: tuple[EnvironmentName, ...] = Field(
@@ -94,6 +100,15 @@ class Profile(Block):
         """Names of the variables that reach the job."""
         secrets = (secret.variable for secret in self.secrets.values() if secret.variable is not None)
         return tuple(dict.fromkeys((*KEPT, *self.keep_environment, *secrets)))
+
+    @property
+    def image(self) -> str | None:
+        """The job's image by the bytes that it means: NAME@sha256:DIGEST, FILE@sha256:HASH; None without one."""
+        if self.kubernetes is not None:
+            return self.kubernetes.image
+        if self.container is None or self.container.image_sha256 is None:
+            return self.container.image if self.container else None
+        return f"{self.container.image}@sha256:{self.container.image_sha256}"
 
     @property
     def preflight_mode(self) -> Literal["block", "report", "off"]:

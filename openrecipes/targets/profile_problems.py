@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from openrecipes.located_yaml import Path_, dotted
 from openrecipes.problems import Place, Problem
+from openrecipes.targets.gpu_refusals import gpu_contradictions
 from openrecipes.targets.kubernetes_profile import kubernetes_contradictions
 from openrecipes.targets.profile import Profile
 
@@ -21,7 +22,8 @@ _Found = Iterator[tuple[Path_, str, str, str]]
 
 def contradictions(profile: Profile) -> _Found:
     """Every contradiction in a profile."""
-    for found in (_blocks, _container, _secrets, _slurm, _hosts, _ranges, kubernetes_contradictions):
+    own = (_blocks, _container, _secrets, _slurm, _hosts, _ranges)
+    for found in (*own, gpu_contradictions, kubernetes_contradictions):
         yield from found(profile)
 
 
@@ -99,6 +101,10 @@ def _slurm(profile: Profile) -> _Found:
         if name in _OURS:
             what = f"openrecipes sets {name} itself"
             yield ("slurm", "options", index), "profile-option", what, "remove it"
+        if name in ("--clusters", "--cluster-constraint"):
+            what = f"with {name} the job may be one of another cluster, where nobody would find it again"
+            mend = "remove it, and launch where that cluster's Slurm is the own one (SLURM_CONF)"
+            yield ("slurm", "options", index), "profile-option", what, mend
 
 
 def _hosts(profile: Profile) -> _Found:
@@ -115,10 +121,11 @@ def _hosts(profile: Profile) -> _Found:
 _OURS = frozenset(
     f"--{name}"
     for name in (
-        "job-name", "nodes", "ntasks", "ntasks-per-node", "partition", "account", "qos", "reservation", "constraint",
-        "switches", "exclude", "gres", "gpus", "gpus-per-node", "gpus-per-task", "exclusive", "cpus-per-task", "mem",
-        "time", "signal", "requeue", "no-requeue", "output", "error", "open-mode", "export", "export-file", "chdir",
-        "parsable", "wait", "wrap", "array", "test-only", "hold", "input", "get-user-env",
+        "job-name", "nodes", "ntasks", "ntasks-per-node", "tasks-per-node", "partition", "account", "qos",
+        "reservation", "constraint", "switches", "exclude", "gres", "gpus", "gpus-per-node", "gpus-per-task",
+        "exclusive", "cpus-per-task", "mem", "time", "signal", "requeue", "no-requeue", "output", "error",
+        "open-mode", "export", "export-file", "chdir", "parsable", "wait", "wrap", "array", "test-only", "hold",
+        "input", "get-user-env",
     )
 )  # fmt: skip
 

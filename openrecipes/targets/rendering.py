@@ -10,6 +10,7 @@ from openrecipes.recipe.read import LocatedRecipe
 from openrecipes.render.command import command
 from openrecipes.render.located import as_launched, placed, placed_in
 from openrecipes.render.overrides import Override, parsed_setting, shown, with_overrides
+from openrecipes.targets.gpu_refusals import gpu_refusals
 from openrecipes.targets.kubernetes import KubernetesTarget
 from openrecipes.targets.local import LocalTarget
 from openrecipes.targets.profile import THIS_MACHINE, Profile
@@ -85,7 +86,12 @@ def prepared(
         sft_data=sft_data,
         allow_shell_env=allow_shell_env,
     )
-    refused = (*override_problems(located, changed), *target.refusals(launch), *refusals(launch))
+    refused = (
+        *override_problems(located, changed),
+        *gpu_refusals(changed.recipe, profile),
+        *target.refusals(launch),
+        *refusals(launch),
+    )
     problems = in_order(placed(problem, located) for problem in refused)
     if errors_in(problems):
         raise ProblemsError(*problems)

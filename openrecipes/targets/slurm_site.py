@@ -1,6 +1,6 @@
 """What a Slurm cluster must say once, for every recipe."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
@@ -10,6 +10,10 @@ from openrecipes.recipe.block import Block, Count, CountFromZero
 SlurmWord = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:,@+=/&|()\[\]*-]*$", max_length=512)]
 NodeName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=253)]
 SlurmOption = Annotated[str, Field(pattern=r"^--[a-z][a-z-]*(=[A-Za-z0-9._:,@+=/&|()\[\]*-]+)?$", max_length=512)]
+
+# Options of a batch job that srun does not know (Slurm 22.05), and those that would only make it wait, or write mail.
+_OF_A_BATCH_JOB: Final = frozenset(("--batch", "--ignore-pbs", "--kill-on-invalid-dep"))
+_OF_ITS_TIME: Final = frozenset(("--begin", "--deadline", "--dependency", "--mail-type", "--mail-user", "--time-min"))
 
 
 class SlurmSite(Block):
@@ -34,7 +38,9 @@ class SlurmSite(Block):
     memory_gib_per_node: Count | None = Field(default=None, description="Memory to ask for; null takes all. Unit: GiB.")
     switches: SlurmWord | None = Field(default=None, description="Most leaf switches and longest wait, as 1@60:00.")
     options: tuple[SlurmOption, ...] = Field(
-        default=(), description="Further sbatch options, as --wckey=NAME; none that openrecipes sets itself."
+        default=(),
+        description="Further sbatch options, as --wckey=NAME; none that openrecipes sets itself. The preflight's "
+        "step takes those that srun knows.",
     )
     requeue: bool = Field(
         default=False, description="Let Slurm start the job anew after preemption: a new measurement, kept apart."
@@ -42,3 +48,9 @@ class SlurmSite(Block):
     warn_seconds: CountFromZero = Field(
         default=120, description="TERM to the job so long before the time limit, to end and record it. Unit: seconds."
     )
+
+    @property
+    def step_options(self) -> tuple[str, ...]:
+        """Of the further options those that srun takes too, and that matter to a step of some minutes."""
+        left_out = _OF_A_BATCH_JOB | _OF_ITS_TIME
+        return tuple(option for option in self.options if option.partition("=")[0] not in left_out)

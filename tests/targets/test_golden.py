@@ -14,6 +14,7 @@ from varied_recipes import RECIPES
 
 from openrecipes.recipe.read import read_recipe
 from openrecipes.shipped import shipped
+from openrecipes.targets.profile import Profile
 from openrecipes.targets.read_profile import read_profile
 from openrecipes.targets.rendering import Prepared, prepared, target_of
 
@@ -22,15 +23,17 @@ BASES = {
     "ssh": ("qwen3.5-397b-a17b/h200/attune-tp2-pp4-ep32", "ssh-p5en"),
     "local": ("qwen3.5-moe-small/h200/openrecipes-tp2-ep2", "one-node"),
 }
-# The Slurm cluster of each GPU.
+# The Slurm cluster of each GPU, and the hosts of it; of these only those of the H200 are shipped.
 CLUSTERS = {"h100": "slurm-p5", "h200": "slurm-p5en", "b200": "slurm-p6-b200", "cpu": "slurm-bare"}
+HOSTS = {"h100": "ssh-p5", "h200": "ssh-p5en", "b200": "ssh-p6-b200"}
 NAMES = sorted(path.relative_to(RECIPES).with_suffix("").as_posix() for path in RECIPES.rglob("*.yaml"))
 LARGE = [name for name in NAMES if name.startswith("qwen3.5-397b-a17b/")]
 SMALL = [name for name in NAMES if read_recipe(RECIPES / f"{name}.yaml").recipe.gpu.count <= 8]
 CASES = [
     *((name, CLUSTERS[name.split("/")[1]]) for name in NAMES),
-    *((BASES["slurm"][0], cluster) for cluster in ("slurm-bare", "slurm-infiniband-apptainer")),
-    *((name, "ssh-p5en") for name in LARGE),
+    (BASES["slurm"][0], "slurm-bare"),
+    ("qwen3.5-397b-a17b/h100/openrecipes-tp2-pp4-ep32", "slurm-infiniband-apptainer"),
+    *((name, HOSTS[name.split("/")[1]]) for name in LARGE),
     *((name, "one-node") for name in SMALL),
 ]
 CASES = [case for case in CASES if case not in BASES.values()]
@@ -38,10 +41,21 @@ CASES = [case for case in CASES if case not in BASES.values()]
 CASES += [(f"qwen3-30b-a3b/h200/openrecipes-tp1-pp4-ep1@gpu.type={gpu}", "one-node") for gpu in ("H100", "B200")]
 
 
+def place(cluster: str) -> Profile:
+    """The shipped profile; hosts of a GPU that has none are those of the H200 with its Slurm cluster's network."""
+    if cluster not in HOSTS.values() or cluster == HOSTS["h200"]:
+        return read_profile(shipped("launch", "clusters", f"{cluster}.yaml"))
+    hosts, like = place(HOSTS["h200"]), place(cluster.replace("ssh-", "slurm-"))
+    assert hosts.fabric is not None
+    assert like.fabric is not None
+    fabric = like.fabric.model_copy(update={"device_files": hosts.fabric.device_files})
+    return hosts.model_copy(update={"name": cluster, "gpu": like.gpu, "fabric": fabric})
+
+
 @lru_cache(maxsize=64)
 def launch(name: str, cluster: str) -> Prepared:
     """`name` may have a setting behind an @."""
-    profile = read_profile(shipped("launch", "clusters", f"{cluster}.yaml"))
+    profile = place(cluster)
     stem, _, setting = name.partition("@")
     located = read_recipe(RECIPES / f"{stem}.yaml")
     return prepared(located, target_of(None, profile), settings=[setting] if setting else [], profile=profile)

@@ -1,6 +1,7 @@
 """Nodes of ssh and of Slurm are looked at from here, each by its own machine."""
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -116,6 +117,22 @@ def test_gpus_and_a_container_are_asked_for_as_a_job_would() -> None:
     )
 
 
+@pytest.mark.tool("srun")
+@pytest.mark.parametrize(("option", "is_srun_s"), [("--wckey=x", True), ("--network=x", True), ("--batch=x", False)])
+def test_srun_is_given_only_options_that_it_knows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str, is_srun_s: bool
+) -> None:
+    (tmp_path / "slurm.conf").write_text("ClusterName=x\nSlurmctldHost=localhost\n", encoding="utf-8")
+    monkeypatch.setenv("SLURM_CONF", str(tmp_path / "slurm.conf"))
+    options = (option, "--kill-on-invalid-dep=yes", "--ignore-pbs", "--dependency=singleton", "--mail-type=END")
+    words = srun_words(_profile("slurm", slurm=SlurmSite(options=options)), 1, 0, 9)
+    for known, asked in ((True, words[:-2]), (is_srun_s, ("srun", option))):
+        said = subprocess.run([*asked, "--help"], capture_output=True, text=True, check=False).stderr
+        assert ("unrecognized option" not in said) == known, said
+    assert (option in words) == is_srun_s
+    assert not any(word.startswith(("--kill", "--dependency", "--mail")) for word in words if word in options)
+
+
 def test_a_clock_that_is_off_is_named() -> None:
     reports = [
         {"host": h, "ok": True, "checks": [], "clock": (off, 0.0)} for h, off in (("a", 0), ("b", 0.1), ("c", 9))
@@ -128,8 +145,6 @@ def test_a_clock_that_is_off_is_named() -> None:
 
 @pytest.mark.tool("shellcheck")
 def test_the_nodes_script_is_sound_shell(tmp_path: Path) -> None:
-    import subprocess
-
     path = tmp_path / "node.sh"
     for runtime in ("docker", "apptainer"):
         container = {"runtime": runtime, "image": "x@sha256:" + "0" * 64}

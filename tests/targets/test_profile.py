@@ -34,6 +34,10 @@ MISTAKES = [
     ("slurm", {"slurm": {"partition": "gpu; id"}}, "slurm.partition", "schema-pattern"),
     ("slurm", {"slurm": {"partition": "gpu\n#SBATCH --uid=0"}}, "slurm.partition", "schema-pattern"),
     ("slurm", {"slurm": {"options": ["--nodes=4"]}}, "slurm.options[0]", "profile-option"),
+    ("slurm", {"gpu": {"type": "h200"}}, "gpu.type", "gpu-known"),
+    ("slurm", {"gpu": {"type": "H200", "per_node": 0}}, "gpu.per_node", "schema-range"),
+    ("slurm", {"gpu": {"type": "H200"}, "slurm": {"gpu_type": "b200"}}, "slurm.gpu_type", "profile-gpu"),
+    ("slurm", {"slurm": {"options": ["--clusters=b"]}}, "slurm.options[0]", "profile-option"),
     ("slurm", {"slurm": {"options": ["-N4"]}}, "slurm.options[0]", "schema-pattern"),
     ("slurm", {"slurm": {"exclusive": False}}, "slurm.cpus_per_node", "profile-cpus"),
     (

@@ -22,16 +22,6 @@ def test_the_shipped_profiles_take_the_recipes_of_their_gpu() -> None:
     assert all(_rules(launch(recipe(name), profile(cluster))) == set() for name, cluster in CASES)
 
 
-@pytest.mark.parametrize("cluster", ["p5", "p6-b200"])
-def test_nodes_of_another_gpu_are_refused(cluster: str) -> None:
-    assert _rules(launch(where=profile(cluster))) == {("target-gpus", "kubernetes.node_selector")}
-
-
-@pytest.mark.parametrize("selector", [{}, {"node.kubernetes.io/instance-type": "nd-of-mine"}, {"pool": "p5.48xlarge"}])
-def test_nodes_whose_gpu_is_not_known_are_taken(selector: dict[str, str]) -> None:
-    assert _rules(launch(where=profile(kubernetes={"node_selector": selector}))) == set()
-
-
 FSX = Volume(name="fsx", mount_path="/fsx", claim="c")
 
 
