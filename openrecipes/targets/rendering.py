@@ -10,6 +10,7 @@ from openrecipes.recipe.read import LocatedRecipe
 from openrecipes.render.command import command
 from openrecipes.render.located import as_launched, placed, placed_in
 from openrecipes.render.overrides import Override, parsed_setting, shown, with_overrides
+from openrecipes.targets.checkpoint_paths import checkpoint_warnings
 from openrecipes.targets.gpu_refusals import gpu_refusals
 from openrecipes.targets.kubernetes import KubernetesTarget
 from openrecipes.targets.local import LocalTarget
@@ -89,6 +90,7 @@ def prepared(
     refused = (
         *override_problems(located, changed),
         *gpu_refusals(changed.recipe, profile),
+        *checkpoint_warnings(launch),
         *target.refusals(launch),
         *refusals(launch),
     )
