@@ -7,7 +7,7 @@ It is `openrecipes data build`, with the same options. See data/README.md.
 
 import sys
 
-from openrecipes.cli.app import main
+from openrecipes.__main__ import main
 
 if __name__ == "__main__":
     sys.argv[1:1] = ["data", "build"]

@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import Field
 
 from openrecipes.catalog.data_files import CatalogData, read_catalog_file
-from openrecipes.catalog.facts import Fact
+from openrecipes.catalog.facts import NumberFact, PairFact, TextFact, WholeFact
 from openrecipes.problems import Place, Problem, UsageError, nearest
 
 
@@ -14,9 +14,9 @@ class Instance(CatalogData):
     """A machine that can be rented or bought with this GPU in it."""
 
     name: str = Field(description="The name as recipes write it, provider first: `AWS p5en.48xlarge`.")
-    gpus: Fact[int] = Field(description="GPUs in one instance.")
-    network: Fact[str] = Field(description="Network between instances, with its kind.")
-    network_gbit_per_s: Fact[int] = Field(description="Network bandwidth of one instance in gigabits a second.")
+    gpus: WholeFact = Field(description="GPUs in one instance.")
+    network: TextFact = Field(description="Network between instances, with its kind.")
+    network_gbit_per_s: WholeFact = Field(description="Network bandwidth of one instance in gigabits a second.")
 
 
 class Gpu(CatalogData):
@@ -24,16 +24,16 @@ class Gpu(CatalogData):
 
     name: str = Field(description="The name as a recipe's gpu.type writes it.")
     kind: Literal["gpu", "cpu"] = Field(description="`cpu` has no peak, no memory bound and no price.")
-    memory_gb: Fact[int] | None = Field(description="Memory as the vendor states it, in units of 10^9 bytes.")
-    memory_mib: Fact[int] | None = Field(description="Memory as nvidia-smi prints memory.total, in MiB.")
-    compute_capability: Fact[tuple[int, int]] | None = Field(description="CUDA compute capability, major and minor.")
-    peak_flops_per_s: Fact[float] | None = Field(description="Dense BF16 peak, FLOP/s; the denominator of MFU.")
-    memory_bandwidth_bytes_per_s: Fact[float] | None = Field(description="Memory bandwidth as stated, bytes/s.")
-    interconnect: Fact[str] | None = Field(description="Links between the GPUs of a node.")
-    interconnect_gb_per_s: Fact[int] | None = Field(
+    memory_gb: WholeFact | None = Field(description="Memory as the vendor states it, in units of 10^9 bytes.")
+    memory_mib: WholeFact | None = Field(description="Memory as nvidia-smi prints memory.total, in MiB.")
+    compute_capability: PairFact | None = Field(description="CUDA compute capability, major and minor.")
+    peak_flops_per_s: NumberFact | None = Field(description="Dense BF16 peak, FLOP/s; the denominator of MFU.")
+    memory_bandwidth_bytes_per_s: NumberFact | None = Field(description="Memory bandwidth as stated, bytes/s.")
+    interconnect: TextFact | None = Field(description="Links between the GPUs of a node.")
+    interconnect_gb_per_s: WholeFact | None = Field(
         description="Bandwidth of those links a GPU and direction, in units of 10^9 bytes a second."
     )
-    per_node: Fact[int] | None = Field(description="GPUs that share one node's links.")
+    per_node: WholeFact | None = Field(description="GPUs that share one node's links.")
     instances: tuple[Instance, ...] = Field(description="Known machines with this GPU.")
 
     @property

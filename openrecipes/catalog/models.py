@@ -77,7 +77,7 @@ class Model:
         """The rows behind params and active_params: name, shape, count, active_count, why_not_active."""
         return self.tensors
 
-    @property
+    @cached_property
     def shape(self) -> Shape:
         """The sizes that layouts and memory depend on."""
         return self.family.shape(self.config)

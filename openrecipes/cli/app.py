@@ -1,6 +1,5 @@
 """The console script: finds the verb, runs it, and turns what it raises into an exit status."""
 
-import atexit
 import gc
 import importlib
 import json
@@ -117,11 +116,6 @@ def _root(
 
 def main() -> None:
     """Run the console script; ends the process."""
-    # What is imported stays to the end: the collector need not look at it as it grows, nor once more at exit.
-    # Nor do results hold cycles: the search of thousands of layouts is a fifth faster with few collections.
-    gc.disable()
-    gc.set_threshold(50_000, 20, 20)
-    atexit.register(gc.freeze)
     debug = "--debug" in sys.argv[1:]
     if debug:
         # It may stand anywhere; the verbs need not know it.

@@ -9,6 +9,7 @@ import typer
 
 from openrecipes.check.report import check_files
 from openrecipes.cli import output
+from openrecipes.cli.model_plugins import without_plugins
 from openrecipes.cli.names import library
 from openrecipes.problems import Problem, UsageError, in_order
 from openrecipes.recipe.library import Library, is_folder, recipes_below
@@ -35,8 +36,9 @@ def check(
     missing: list[Problem] = []
     files = tuple(dict.fromkeys(_files(paths or [str(recipes.root)], recipes, missing)))
     profiles = tuple(file for file in files if is_profile(file))
-    report = check_files([file for file in files if file not in profiles], strict=strict)
-    report = replace(report, problems=in_order((*missing, *report.problems, *_of_profiles(profiles))))
+    with without_plugins():
+        report = check_files([file for file in files if file not in profiles], strict=strict)
+        report = replace(report, problems=in_order((*missing, *report.problems, *_of_profiles(profiles))))
     document = {"files": len(files), "problems": [problem.document() for problem in report.problems]}
     counted = f"{len(profiles)} cluster profile{'' if len(profiles) == 1 else 's'} and " if profiles else ""
     output.result(document, as_json=json, text="\n".join([*map(str, report.problems), counted + report.summary]))

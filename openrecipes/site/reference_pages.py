@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from openrecipes.catalog.facts import Fact
 from openrecipes.catalog.gpus import Gpu, all_gpus
@@ -27,7 +27,7 @@ class GpuFacts:
     """A GPU with its facts: name, the fact, its value in words."""
 
     name: str
-    facts: tuple[tuple[str, Fact[Any], str], ...]
+    facts: tuple[tuple[str, Fact, str], ...]
 
 
 _RECIPE: Final = "recipes/MODEL/GPU/ME-LAYOUT.yaml"
@@ -88,7 +88,7 @@ def catalogue_page() -> str:
     )
 
 
-def _facts(gpu: Gpu) -> Iterator[tuple[str, Fact[Any], str]]:
+def _facts(gpu: Gpu) -> Iterator[tuple[str, Fact, str]]:
     if gpu.peak_flops_per_s:
         yield "Dense BF16 peak", gpu.peak_flops_per_s, f"{gpu.peak_flops_per_s.value / 1e12:,.0f} TFLOP/s"
     if gpu.memory_gb:

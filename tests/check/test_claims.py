@@ -1,8 +1,12 @@
 """Phrases of a summary held against the flags of a command."""
 
-import pytest
+import re
 
-from openrecipes.check.claims import CLAIMS, contradictions
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from openrecipes.check.claims import CLAIMS, Claim, contradictions
 
 COMMAND = {
     "--moe-permute-fusion": (),
@@ -52,7 +56,7 @@ def test_what_the_command_has_not_or_has_otherwise_is(text: str, words: str, act
 
 def test_every_claim_can_be_contradicted() -> None:
     for claim in CLAIMS:
-        phrases = [phrase for phrase in PHRASES if claim.pattern.search(phrase)]
+        phrases = [phrase for phrase in PHRASES if any(claim.matches(phrase))]
         assert len(phrases) == 1, claim
         (found,) = contradictions(phrases[0], {})
         assert found.flag == claim.flag
@@ -78,3 +82,14 @@ PHRASES = (
     "warm-up 0.1",
     "gradient clipping at 1.0",
 )
+
+
+@settings(max_examples=60)
+@given(st.sampled_from(CLAIMS).flatmap(lambda claim: st.tuples(st.just(claim), phrases_of(claim))))
+def test_no_phrase_is_passed_over_for_want_of_its_needle(case: tuple[Claim, str]) -> None:
+    claim, phrase = case
+    assert any(claim.matches(phrase)), phrase
+
+
+def phrases_of(claim: Claim) -> st.SearchStrategy[str]:
+    return st.from_regex(re.compile(claim.pattern, re.IGNORECASE | re.ASCII), fullmatch=True)
