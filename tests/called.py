@@ -2,9 +2,11 @@
 
 import contextlib
 import io
+import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from unittest import mock
 
 from openrecipes.cli import app
 
@@ -20,18 +22,22 @@ class Called:
     stderr: str
 
 
-def openrecipes(*words: str, folder: Path = ROOT) -> Called:
-    """`openrecipes WORDS` from `folder`, as a process of its own would end."""
-    printed, said, argv = io.StringIO(), io.StringIO(), sys.argv
-    with contextlib.chdir(folder), contextlib.redirect_stdout(printed), contextlib.redirect_stderr(said):
-        sys.argv = ["openrecipes", *words]
+def openrecipes(*words: object, folder: Path = ROOT, data: bytes = b"", **environment: str) -> Called:
+    """`openrecipes WORDS` from `folder` with `data` on standard input, as a process of its own would end."""
+    printed, said = io.StringIO(), io.StringIO()
+    with (
+        contextlib.chdir(folder),
+        contextlib.redirect_stdout(printed),
+        contextlib.redirect_stderr(said),
+        mock.patch.object(sys, "argv", ["openrecipes", *map(str, words)]),
+        mock.patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO(data))),
+        mock.patch.dict(os.environ, {"NO_COLOR": "1", "COLUMNS": "80", **environment}),
+    ):
         try:
             app.main()
             status: object = 0
         except SystemExit as ended:
             status = ended.code
-        finally:
-            sys.argv = argv
     return Called(
         returncode=status if isinstance(status, int) else 0, stdout=printed.getvalue(), stderr=said.getvalue()
     )

@@ -3,6 +3,7 @@
 import contextlib
 import copy
 from collections.abc import Callable, Mapping
+from functools import cache, lru_cache
 from typing import Any
 
 import yaml
@@ -58,6 +59,7 @@ UNMEASURED: Mapping[str, Any] = {
 }
 
 
+@cache
 def good() -> str:
     """The first published recipe with its own warnings mended."""
     changes = {
@@ -68,11 +70,13 @@ def good() -> str:
     return text_with(HEADER.format(path=FILE) + block_text(plain(published())), changes)
 
 
+@cache
 def good_smoke() -> str:
     """The shipped smoke recipe."""
     return HEADER.format(path=SMOKE_FILE) + block_text(plain(smoke()))
 
 
+@cache
 def good_dense() -> str:
     """A draft of a model without experts, on 16 GPUs."""
     changes = {
@@ -92,6 +96,7 @@ def good_dense() -> str:
     return at(DENSE_FILE, text_with(good(), changes))
 
 
+@cache
 def good_odd() -> str:
     """A draft of the model with 12 query heads and 4 groups, on 16 GPUs."""
     changes = {
@@ -106,12 +111,18 @@ def text_with(text: str, changes: Mapping[str, Any], *, derived: tuple[str, ...]
 
     What cannot be derived, since the recipe has no command, is left as it was.
     """
-    header, data = text[: text.index("schema_version")], copy.deepcopy(yaml.safe_load(text))
+    header, data = text[: text.index("schema_version")], copy.deepcopy(_data(text))
     for key, value in changes.items():
         _set(data, key, value)
     with contextlib.suppress(ProblemsError, ValueError):
         _derive(data, derived)
     return header + block_text(data)
+
+
+@lru_cache(maxsize=32)
+def _data(text: str) -> dict[str, Any]:
+    data: dict[str, Any] = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    return data
 
 
 def at(file: str, text: str) -> str:

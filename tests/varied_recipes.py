@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,13 @@ SMOKE = RECIPES / "qwen3.5-moe-mini" / "cpu" / "smoke-dp2.yaml"
 assert len(PUBLISHED) == 3
 
 
+@cache
 def published(layout: str = "tp2-pp4-ep32") -> Recipe:
     """One of the three published recipes."""
     return read_recipe(next(path for path in PUBLISHED if layout in path.stem)).recipe
 
 
+@cache
 def smoke() -> Recipe:
     """The smoke recipe."""
     return read_recipe(SMOKE).recipe

@@ -58,8 +58,9 @@ class _LazyVerbs(TyperGroup):
         self.commands = {name: TyperCommand(name) for name in VERBS}  # for "Did you mean"
         name, command, rest = super().resolve_command(ctx, args)
         found = verb(name) if command is not None and name else command
-        gc.freeze()
-        gc.enable()
+        if not gc.isenabled():  # as the console script leaves it until all is loaded
+            gc.freeze()
+            gc.enable()
         return name, found, rest
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:

@@ -1,11 +1,9 @@
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from called import Called, openrecipes
 from good_recipes import FILE, UNMEASURED, good, good_smoke, text_with
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -32,15 +30,8 @@ def planted(text: str) -> str:
     return text
 
 
-def check(*words: object, cwd: Path = ROOT, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "openrecipes", "check", *map(str, words)],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=cwd,
-        env={**os.environ, "NO_COLOR": "1", **environment},
-    )
+def check(*words: object) -> Called:
+    return openrecipes("check", *words)
 
 
 def test_mistakes_of_all_kinds_come_in_one_run_and_in_order() -> None:

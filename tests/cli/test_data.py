@@ -1,13 +1,13 @@
 """`data build`, `data verify` and `data show` as users call them."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from called import Called, openrecipes
 from varied_recipes import PUBLISHED, SMOKE
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -18,16 +18,8 @@ def names_in(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def call(*words: object, cwd: Path = ROOT, **environment: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "openrecipes", "data", *map(str, words)]
-    return subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=cwd,
-        env={**os.environ, "NO_COLOR": "1", **environment},
-    )
+def call(*words: object) -> Called:
+    return openrecipes("data", *words)
 
 
 @pytest.fixture(scope="module")

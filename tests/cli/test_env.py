@@ -1,33 +1,38 @@
 """`openrecipes env` as a person calls it."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from called import openrecipes
 from made_bundles import RECIPES, environment, made_run
 
 from openrecipes.recipe.model import Stack
+from openrecipes.stack import capture
 
 
-def env(*arguments: str) -> subprocess.CompletedProcess[str]:
-    call = [sys.executable, "-m", "openrecipes", "env", *arguments]
-    return subprocess.run(call, capture_output=True, text=True, check=False)
+@pytest.fixture
+def yaml_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spares the import of torch, which tests/stack makes once."""
+    monkeypatch.setattr(capture, "MODULES", {"yaml": ("pyyaml",)})
 
 
+@pytest.mark.usefixtures("yaml_alone")
 def test_json_is_the_stack_block_and_the_whole_capture() -> None:
-    done = env("--json")
+    done = openrecipes("env", "--json")
     document = json.loads(done.stdout)
     captured = document.pop("captured")
     assert done.returncode == 0
     assert Stack.model_validate(document).python == sys.version.split()[0]
     assert captured["python"] == document["python"]
     assert captured["variables"] == {}
+    assert captured["loaded"]["yaml"]["version"]
 
 
+@pytest.mark.usefixtures("yaml_alone")
 def test_people_get_a_table() -> None:
-    done = env("--timeout", "30")
+    done = openrecipes("env", "--timeout", "30")
     assert done.returncode == 0
     assert f"python              {sys.version.split()[0]}" in done.stdout
 

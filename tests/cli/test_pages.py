@@ -1,24 +1,13 @@
 """What every page and every wrong call has in common: 80 columns, no blanks at the ends, usage errors as JSON too."""
 
 import json
-import subprocess
-import sys
 
 import pytest
+from called import openrecipes
 
 from openrecipes.catalog.models import all_models
 
 RECIPE = "qwen3.5-397b-a17b/h200/attune-tp2-pp4-ep32"
-
-
-def openrecipes(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "openrecipes", *words],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={"COLUMNS": "80"},
-    )
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,13 @@
 """The verb `preflight`: a report of every node, and an exit status that can block."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
+from called import Called, openrecipes
 
-def _run(*words: str) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-m", "openrecipes", "preflight", *words]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+def _run(*words: str) -> Called:
+    return openrecipes("preflight", *words)
 
 
 def test_the_smoke_recipe_passes_here_and_the_json_is_one_document() -> None:

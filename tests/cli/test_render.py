@@ -2,11 +2,10 @@
 
 import hashlib
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import yaml
+from called import Called, openrecipes
 from varied_recipes import PUBLISHED, SMOKE
 
 NAME = "qwen3.5-397b-a17b/h200/attune-tp2-pp4-ep32"
@@ -14,9 +13,8 @@ SMOKE_NAME = "qwen3.5-moe-mini/cpu/smoke-dp2"
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
-def render(*arguments: str) -> subprocess.CompletedProcess[str]:
-    call = [sys.executable, "-m", "openrecipes", "render", *arguments]
-    return subprocess.run(call, capture_output=True, text=True, check=False, cwd=ROOT)
+def render(*arguments: str) -> Called:
+    return openrecipes("render", *arguments)
 
 
 def test_it_prints_the_command_and_says_what_is_inferred() -> None:

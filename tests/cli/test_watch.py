@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from called import Called, openrecipes
 from made_run_directories import job, made
 from made_runs import TIMES, slime_log
 from rich.console import Console
@@ -167,13 +168,13 @@ def test_lines_tell_each_piece_of_news_once(log: Path) -> None:
     assert [line.split(",")[0] for line in said] == [*(f"step {n} of 14" for n in range(14)), "ended: completed"]
 
 
-def openrecipes(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*COMMAND, *words], capture_output=True, text=True, check=False, cwd=ROOT, timeout=60)
+def watch(*words: str) -> Called:
+    return openrecipes("watch", *words)
 
 
 def test_a_run_directory_that_has_ended_ends_the_watch(tmp_path: Path) -> None:
     made(tmp_path / "run", of_job=job())
-    done = openrecipes(str(tmp_path / "run"))
+    done = watch(str(tmp_path / "run"))
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines()[-1] == "ended: completed"
     assert "step 13 of 14, 14.900 s" in done.stdout
@@ -182,7 +183,7 @@ def test_a_run_directory_that_has_ended_ends_the_watch(tmp_path: Path) -> None:
 def test_json_is_one_document_of_the_last_look(tmp_path: Path) -> None:
     run = made(tmp_path / "run", of_job=job(), text=slime_log(TIMES[:5]))
     run.recipe.write_bytes(PUBLISHED.read_bytes())  # a window is of a recipe, and a launched run has one
-    done = openrecipes(str(tmp_path / "run"), "--json")
+    done = watch(str(tmp_path / "run"), "--json")
     document: dict[str, Any] = json.loads(done.stdout)
     assert done.returncode == 1
     assert (document["outcome"], document["trouble"]["class"], document["steps_read"]) == ("failed", "stopped_early", 5)
@@ -191,7 +192,7 @@ def test_json_is_one_document_of_the_last_look(tmp_path: Path) -> None:
 
 def test_once_shows_a_growing_log_and_ends(log: Path) -> None:
     grow(log, slime_log(TIMES[:6]))
-    done = openrecipes(str(log), "--once", "--recipe", str(PUBLISHED))
+    done = watch(str(log), "--once", "--recipe", str(PUBLISHED))
     assert done.returncode == 0
     assert "window" in done.stdout
     assert "2 of 10 steps scored" in done.stdout
@@ -232,13 +233,13 @@ def test_on_a_terminal_the_page_is_drawn_again_and_again(log: Path) -> None:
 
 
 def test_what_is_not_there_is_wrong_usage() -> None:
-    assert openrecipes("no-such.log").returncode == 2
+    assert watch("no-such.log").returncode == 2
 
 
 def test_what_cannot_grow_is_wrong_usage(tmp_path: Path) -> None:
     packed = tmp_path / "train.log.gz"
     packed.write_bytes(gzip.compress(slime_log().encode()))
     for name in (str(packed), "-"):
-        done = openrecipes(name)
+        done = watch(name)
         assert done.returncode == 2
         assert "mend:" in done.stderr

@@ -2,12 +2,11 @@
 
 import gzip
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from called import Called, openrecipes
 
 from openrecipes.diagnosis.diagnose import diagnose
 
@@ -16,25 +15,19 @@ LOGS = ROOT / "tests" / "data" / "logs"
 MADE = ROOT / "tests" / "data" / "diagnosis" / "runs"
 
 
-def openrecipes(*words: str, data: bytes = b"", status: int) -> subprocess.CompletedProcess[bytes]:
-    done = subprocess.run(
-        [sys.executable, "-m", "openrecipes", "diagnose", *words],
-        check=False,
-        input=data,
-        capture_output=True,
-        cwd=ROOT,
-    )
-    assert done.returncode == status, done.stderr.decode()
-    assert b"Traceback" not in done.stderr
+def told(*words: str, data: bytes = b"", status: int) -> Called:
+    done = openrecipes("diagnose", *words, data=data)
+    assert done.returncode == status, done.stderr
+    assert "Traceback" not in done.stderr
     return done
 
 
 def document(*words: str, status: int, data: bytes = b"") -> Any:
-    return json.loads(openrecipes(*words, "--json", data=data, status=status).stdout)
+    return json.loads(told(*words, "--json", data=data, status=status).stdout)
 
 
 def test_a_failed_run_is_told_with_place_and_remedy_and_exits_1() -> None:
-    text = openrecipes(str(LOGS / "ray" / "kill.log"), status=1).stdout.decode()
+    text = told(str(LOGS / "ray" / "kill.log"), status=1).stdout
     assert text.startswith("failed, 4 steps in the log\nrank_killed: ")
     assert "kill.log:33: A worker died or was killed" in text
     assert "\nmend: look at the kernel log of its node" in text
@@ -71,7 +64,7 @@ def test_a_recipe_may_be_named_for_a_bare_log() -> None:
 
 
 def test_a_missing_file_is_wrong_usage() -> None:
-    assert b"there is no such file" in openrecipes("no-such.log", status=2).stderr
+    assert "there is no such file" in told("no-such.log", status=2).stderr
 
 
 @pytest.mark.parametrize(
@@ -97,10 +90,10 @@ def test_no_file_breaks_it(tmp_path: Path, name: str, data: bytes) -> None:
 def test_an_empty_file_is_said_to_be_empty(tmp_path: Path) -> None:
     path = tmp_path / "train.log"
     path.write_bytes(b"")
-    assert b"the file is empty" in openrecipes(str(path), status=0).stderr
+    assert "the file is empty" in told(str(path), status=0).stderr
 
 
 def test_control_characters_of_a_log_do_not_reach_the_terminal(tmp_path: Path) -> None:
     path = tmp_path / "train.log"
     path.write_bytes(b"RuntimeError: CUDA error: device-side assert triggered \x1b]0;title\x07\x1b[2J \x08\n")
-    assert b"\x1b" not in openrecipes(str(path), status=1).stdout
+    assert "\x1b" not in told(str(path), status=1).stdout

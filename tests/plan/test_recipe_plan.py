@@ -1,8 +1,7 @@
 import json
-import subprocess
-import sys
 
 import pytest
+from called import Called, openrecipes
 
 from openrecipes.plan.document import recipe_document
 from openrecipes.plan.layout_plan import plan_recipe
@@ -82,10 +81,8 @@ def test_the_smoke_recipe_has_no_gpu_memory_to_plan():
     assert caught.value.problems[0].rule == "plan-gpu"
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "openrecipes", "plan", *arguments], capture_output=True, text=True, check=False
-    )
+def run(*arguments: str) -> Called:
+    return openrecipes("plan", *arguments)
 
 
 def test_the_verb_prints_the_terms_and_says_that_it_fits():

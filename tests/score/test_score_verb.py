@@ -2,12 +2,11 @@
 
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from called import openrecipes
 from made_runs import TIMES, slime_log
 
 from openrecipes.recipe.read import read_recipe
@@ -16,12 +15,6 @@ from openrecipes.recipe.result import Result
 ROOT = Path(__file__).parent.parent.parent
 SHIPPED = ROOT / "recipes/qwen3.5-397b-a17b/h200/attune-tp2-pp4-ep32.yaml"
 H200 = ROOT / "tests/data/logs/h200"
-
-
-def openrecipes(*words: str, columns: int = 80) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "openrecipes", *words]
-    environment = {"PATH": "/usr/bin:/bin", "COLUMNS": str(columns), "PYTHONIOENCODING": "utf-8"}
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, env=environment)
 
 
 def document(*words: str, status: int = 0) -> Any:

@@ -2,19 +2,16 @@
 
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from called import Called, openrecipes
 
 ROOT = Path(__file__).parent.parent.parent
 
 
-def rank(*words: str, folder: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "openrecipes", "rank", *words]
-    environment = {"PATH": "/usr/bin:/bin", "COLUMNS": "80", "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8"}
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder, env=environment)
+def rank(*words: str, folder: Path = ROOT) -> Called:
+    return openrecipes("rank", *words, folder=folder)
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import pytest
+from called import Called, openrecipes
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -18,9 +19,8 @@ def command(*words: str) -> list[str]:
     return [sys.executable, "-m", "openrecipes", "site", *words]
 
 
-def site(*words: str, folder: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8"}
-    return subprocess.run(command(*words), capture_output=True, text=True, check=False, cwd=folder, env=environment)
+def site(*words: str, folder: Path = ROOT) -> Called:
+    return openrecipes("site", *words, folder=folder)
 
 
 def test_a_build_says_what_it_wrote_and_repeats_itself(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def modules(tmp_path, monkeypatch):
     return write
 
 
-def test_capture_runs_alone_and_its_document_fits_the_model(tmp_path):
+def test_capture_runs_alone_and_its_document_fits_the_model_and_is_readable_by_all(tmp_path):
     out = tmp_path / "environment.json"
     command = [sys.executable, "-I", str(SOURCE), "-o", str(out), "--variable", "PROBE", "--variable", "NOT_SET"]
     subprocess.run(command, check=True, env={**os.environ, "PROBE": "a 'b' $c\n", "SECRET": "hidden"}, timeout=120)
@@ -51,6 +51,8 @@ def test_capture_runs_alone_and_its_document_fits_the_model(tmp_path):
     assert found.python == sys.version.split()[0]
     assert found.variables == {"PROBE": "a 'b' $c\n", "NOT_SET": None}
     assert "hidden" not in out.read_text()
+    assert json.loads(out.read_text())["schema_version"] == 1
+    assert stat.S_IMODE(out.stat().st_mode) & 0o444
     assert list(tmp_path.iterdir()) == [out]
 
 
@@ -166,13 +168,6 @@ def test_a_folder_that_is_no_checkout_is_an_error(tmp_path, monkeypatch):
     errors: dict[str, str] = {}
     assert capture.checkout(str(tmp_path), errors)["commit"] is None
     assert str(tmp_path) in errors
-
-
-def test_the_output_file_is_readable_by_all_that_may_read_the_folder(tmp_path):
-    out = tmp_path / "environment.json"
-    subprocess.run([sys.executable, str(SOURCE), "-o", str(out), "--timeout", "60"], check=True)
-    assert stat.S_IMODE(out.stat().st_mode) & 0o444
-    assert json.loads(out.read_text())["schema_version"] == 1
 
 
 FULL_ROW = "0, NVIDIA H200, 143771, 580.1, 96, 700.00, 1980, 3201, 345, 700.00, Enabled, 0, Disabled, Enabled, 9.0"

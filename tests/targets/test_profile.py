@@ -1,12 +1,11 @@
 """Cluster profiles: the shipped ones are sound, and each mistake is told at its place."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import yaml
+from called import openrecipes
 from jsonschema import Draft202012Validator
 
 from openrecipes.problems import ProblemsError, UsageError
@@ -149,8 +148,7 @@ def test_what_a_launch_finds_wrong_with_a_profile_has_its_line(tmp_path: Path) -
 def test_check_looks_at_profiles_and_recipes_alike(tmp_path: Path) -> None:
     bad = written(tmp_path, {**GOOD["ssh"], "ssh": {"hosts": ["n1", "n1"]}})
     paths = [str(bad), *(str(path) for path in SHIPPED), str(shipped(*PUBLISHED))]
-    call = [sys.executable, "-m", "openrecipes", "check", "--json", *paths]
-    done = subprocess.run(call, capture_output=True, text=True, check=False)
+    done = openrecipes("check", "--json", *paths)
     document = json.loads(done.stdout)
     errors = [problem for problem in document["problems"] if problem["severity"] == "error"]
     assert (done.returncode, document["files"]) == (1, len(paths))
