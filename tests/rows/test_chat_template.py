@@ -23,6 +23,8 @@ CALL_TEXT = (
     "<parameter=c>\nTrue\n</parameter>\n<parameter=d>\nNone\n</parameter>\n</function>\n</tool_call>"
 )
 
+JINJA = JinjaTemplate(TEMPLATE, special_tokens={})  # compiled once
+
 CASES: dict[str, tuple[list[dict[str, Any]], str]] = {
     "one turn": ([USER, said("yo")], ASK + "<|im_start|>assistant\n<think>\n\n</think>\n\nyo<|im_end|>\n"),
     "blanks around are dropped": (
@@ -82,7 +84,7 @@ CASES: dict[str, tuple[list[dict[str, Any]], str]] = {
 def test_the_text_of_known_conversations(name: str) -> None:
     messages, text = CASES[name]
     assert plain_text(conversation({"messages": messages}).messages) == text
-    assert JinjaTemplate(TEMPLATE, special_tokens={}).text(conversation({"messages": messages})) == text
+    assert JINJA.text(conversation({"messages": messages})) == text
 
 
 REFUSED: dict[str, tuple[list[dict[str, Any]], SkipReason]] = {
@@ -103,16 +105,14 @@ def test_what_qwens_template_refuses_is_skipped(name: str) -> None:
         plain_text(conversation({"messages": messages}).messages)
     assert caught.value.reason is reason
     with pytest.raises(Skipped) as caught:
-        JinjaTemplate(TEMPLATE, special_tokens={}).text(conversation({"messages": messages}))
+        JINJA.text(conversation({"messages": messages}))
     assert caught.value.reason is SkipReason.TEMPLATE_REFUSED
 
 
 @settings(max_examples=300, deadline=None)
 @given(messages_with_markup)
 def test_ours_and_a_jinja_template_of_the_same_form_agree(messages: list[dict[str, Any]]) -> None:
-    ours, theirs = (
-        _text(template, messages) for template in (PlainTemplate(), JinjaTemplate(TEMPLATE, special_tokens={}))
-    )
+    ours, theirs = (_text(template, messages) for template in (PlainTemplate(), JINJA))
     assert ours == theirs
 
 

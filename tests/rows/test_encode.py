@@ -43,7 +43,7 @@ def ids_of(encoded: Encoded) -> list[int]:
     return np.frombuffer(encoded.ids, "<i4").tolist()
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.lists(messages_with_markup, min_size=1, max_size=4))
 def test_pieces_give_the_tokens_and_masks_of_the_whole(
     encoders: tuple[PieceEncoder, WholeEncoder], conversations: list[list[dict[str, Any]]]
