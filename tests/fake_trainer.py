@@ -11,7 +11,7 @@ from pathlib import Path
 
 TRAINER = """
 import json, os, signal, subprocess, sys, time
-seen = os.path.join(os.environ["OPENRECIPES_RUN_DIR"], "seen.json")
+seen = os.path.join(os.environ["OPENRECIPES_RUN_DIR"], "log", "seen.json")
 with open(seen + ".new", "w") as file:
     files = {word: os.path.getsize(word) for word in sys.argv[1:] if os.path.isfile(word)}
     seen_now = {"argv": sys.argv[1:], "env": dict(os.environ), "cwd": os.getcwd(), "pid": os.getpid(), "files": files}
@@ -44,7 +44,7 @@ sys.exit(int(os.environ.get("STATUS", "0")))
 
 PYTHON = """#!/bin/bash
 case "$1:$2" in
-  *capture_environment.py:*) printf '{}\\n' >"$3" ;;
+  *capture_environment.py:*) printf '{%s}\\n' "${OPENRECIPES_IMAGE:+\\"image\\": \\"$OPENRECIPES_IMAGE\\"}" >"$3" ;;
   *ray_cluster.py:wait) exit "${JOIN_STATUS:-0}" ;;
   *node_network.py:*) exec @PYTHON@ "$@" ;;
   -c:import*) exit 0 ;;

@@ -155,7 +155,7 @@ def wait_until(claim: Any, within_s: float = 180.0) -> None:
 
 def seen(run: RunDirectory) -> dict[str, Any]:
     """What the trainer that stands in wrote down."""
-    return dict(json.loads((run.root / "seen.json").read_text(encoding="utf-8")))
+    return dict(json.loads((run.root / "log" / "seen.json").read_text(encoding="utf-8")))
 
 
 @contextmanager

@@ -43,7 +43,7 @@ def main():
     ]
     seen = {"argv": sys.argv, "cwd": os.getcwd(), "env": dict(os.environ)}
     seen["nodes"] = ray.get([rank.look.remote() for rank in ranks])
-    with open(os.path.join(os.environ["OPENRECIPES_RUN_DIR"], "seen.json"), "w") as file:
+    with open(os.path.join(os.environ["OPENRECIPES_RUN_DIR"], "log", "seen.json"), "w") as file:
         json.dump(seen, file)
     print("ranks on", *(node["host"] for node in seen["nodes"]), flush=True)
     if play == "silent":

@@ -188,6 +188,7 @@ def _entry_script(launch: Launch) -> str:
         between_words=between_words(launch.profile, recipe),
         python=launch.profile.python,
         entry=launch.command.entry,
+        image=launch.profile.image,
     )
 
 

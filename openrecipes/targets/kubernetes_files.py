@@ -18,7 +18,7 @@ from openrecipes.runs.json_files import sha256_of, write_atomically
 from openrecipes.targets.kubectl import COPY_S, answer, exec_command, log_command, pods_command, ran_into
 from openrecipes.targets.kubernetes_site import KubernetesSite
 from openrecipes.targets.kubernetes_status import Pod, pods
-from openrecipes.targets.taken_files import copy, unpack
+from openrecipes.targets.taken_files import CannotTakeError, copy, of_ray, unpack
 
 _LOG: Final = "log/train.log"
 _PIECE_BYTES: Final = 8 * 2**20
@@ -91,8 +91,8 @@ class RunFiles:
             if pod.runs:
                 command = exec_command(self._site, pod.name, "bash", "-c", _RAY_LOGS)
                 try:
-                    with self._into_file(command, COPY_S) as packed:
-                        unpack(packed, self._run.log.parent / "ray" / pod.name, ("logs",), ())
+                    with self._into_file(command, COPY_S) as packed, _told():
+                        unpack(packed, self._run.log.parent / "ray" / pod.name, of_ray)
                 except OutsideError:
                     continue
 
@@ -107,9 +107,10 @@ class RunFiles:
 
     def _collect_once(self) -> None:
         if self._is_mounted:
-            copy(Path(self.folder), self._run.root)
+            with _told():
+                copy(Path(self.folder), self._run.root)
         else:
-            with self._asked(_PACK, "pack", self.folder, limit_s=COPY_S) as packed:
+            with self._asked(_PACK, "pack", self.folder, limit_s=COPY_S) as packed, _told():
                 unpack(packed, self._run.root)
         # Bring the whole log again, if what came in pieces is not what lies there.
         there = self._log_sha256()
@@ -182,6 +183,17 @@ class RunFiles:
                 yield False
                 return
             yield True
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Says of the run's folder what could not be taken from it."""
+    try:
+        yield
+    except CannotTakeError as error:
+        mend = "look at the run's folder on the cluster's volume"
+        problem = Problem(place=Place(), rule="run-files", what=f"the run's folder gave {error}", mend=mend)
+        raise OutsideError(problem) from error
 
 
 def _outside(what: str) -> OutsideError:

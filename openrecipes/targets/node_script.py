@@ -9,6 +9,7 @@ from openrecipes.problems import Place, Problem
 from openrecipes.render.argument import Argument
 from openrecipes.runs.json_files import json_text
 from openrecipes.stack import capture
+from openrecipes.targets.head_line import head_line
 from openrecipes.targets.preflight import preflight_files
 from openrecipes.targets.preflight_words import between_words, preflight_words
 from openrecipes.targets.probes import node_value
@@ -103,6 +104,7 @@ def _node_script(launch: Launch, grace_s: int) -> str:
         interface=ray.interface,
         ray_options=tuple(_ray_options(launch)),
         join_seconds=launch.profile.join_seconds,
+        head_line=head_line(ray.folder),
         **values,
     )
 
@@ -116,6 +118,7 @@ def _common_values(launch: Launch, grace_s: int) -> dict[str, Any]:
     return {
         "grace_seconds": grace_s,
         "nodes": node_count(launch),
+        "image": launch.profile.image,
         "has_gpus": has_gpus(launch),
         "node_folder": launch.profile.ray.folder,
         "secrets": tuple({"name": n, **s.model_dump()} for n, s in sorted(launch.profile.secrets.items())),

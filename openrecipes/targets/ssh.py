@@ -4,9 +4,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from openrecipes.problems import Problem
+from openrecipes.targets import taken_files
 from openrecipes.targets.cluster_refusals import cluster_refusals, hosts_refusals
 from openrecipes.targets.container_values import container_values
 from openrecipes.targets.fatal_signs import sign_files
+from openrecipes.targets.head_line import head_line
 from openrecipes.targets.node_script import hang_values, has_gpus, node_count, node_files
 from openrecipes.targets.ssh_site import SshSite
 from openrecipes.targets.target import Launch, Rendered, RenderedFile
@@ -62,6 +64,9 @@ class SshTarget:
             connect_seconds=site.connect_seconds,
             secret_variables=tuple(sorted({name for name in secrets if name is not None})),
             carried=tuple(file.path for file in host_files),
+            head_line=head_line(profile.ray.folder),
         )
+        # Of this machine alone: what a host gives back goes through it.
+        taking = RenderedFile(path="taken_files.py", text=taken_files.source_text())
         entry = RenderedFile(path=ENTRY, text=script, executable=True)
-        return Rendered(files=(entry, *host_files, *sign_files()), entry=ENTRY)
+        return Rendered(files=(entry, taking, *host_files, *sign_files()), entry=ENTRY)

@@ -126,7 +126,7 @@ def test_overrides_are_launched_recorded_and_said_in_the_result(place: Place) ->
     done = place.run("--json", "--set", "arguments.lr=2e-5", "--set", "result.steps_per_run=8", env={"STEPS": "8"})
     assert done.returncode == 0, done.stderr
     run = open_run_directory(place.run_dir)
-    argv = json.loads((run.root / "seen.json").read_text())["argv"]
+    argv = json.loads((run.root / "log" / "seen.json").read_text())["argv"]
     record = run.record()
     assert argv[argv.index("--lr") + 1] == "2e-5"
     assert argv[argv.index("--num-rollout") + 1] == "8"

@@ -27,7 +27,7 @@ def wait_until(claim, within_s=30.0):
 
 
 def seen(run):
-    return json.loads((run.root / "seen.json").read_text())
+    return json.loads((run.root / "log" / "seen.json").read_text())
 
 
 def ended(stage, launch, name="run's dir"):
@@ -83,7 +83,6 @@ def test_a_finished_job_is_recorded_with_its_times_and_one_log_of_both_streams(s
         "job.json",
         "log",
         "rendered",
-        "seen.json",
     ]
 
 
@@ -115,7 +114,7 @@ def test_an_allowed_command_is_evaluated_and_one_that_fails_ends_the_job(stage):
     run = ended(stage, stage.launch(env={"B": "$(exit 3)"}, allow_shell_env=True), "fails")
     assert run.job().exit_status == 2
     assert "the value of B cannot be evaluated on this node" in run.log.read_text()
-    assert not (run.root / "seen.json").exists()
+    assert not (run.root / "log" / "seen.json").exists()
 
 
 def test_a_directory_is_used_once(stage):
@@ -136,7 +135,9 @@ def test_the_script_works_by_hand_from_any_folder_and_its_files_lie_beside_it_or
     assert sorted(run.root.iterdir()) == before
     subprocess.run(["bash", str(run.rendered / "launch.sh"), "new/one"], cwd=stage.folder, check=True, timeout=60)
     assert open_job(stage.folder / "new" / "one").exit_status == 0
-    assert json.loads((stage.folder / "new" / "one" / "seen.json").read_text())["cwd"] == str(stage.folder / "new/one")
+    assert json.loads((stage.folder / "new" / "one" / "log" / "seen.json").read_text())["cwd"] == str(
+        stage.folder / "new/one"
+    )
 
 
 def open_job(root):
@@ -156,7 +157,7 @@ def test_bytes_that_changed_since_rendering_are_not_run(stage):
 def test_term_ends_the_trainer_and_what_it_left_in_other_sessions(stage):
     rendered, run = stage.placed(stage.launch(env={"PLAY": "hang"}))
     script = submit(rendered, run)
-    wait_until((run.root / "seen.json").exists)
+    wait_until((run.root / "log" / "seen.json").exists)
     stop(script)
     assert script.exit_status == 143
     assert (run.job().exit_status, run.job().signal) == (143, "TERM")
@@ -174,7 +175,7 @@ def test_a_deaf_trainer_is_killed_after_its_grace(stage, monkeypatch):
     monkeypatch.setattr("openrecipes.targets.local.GRACE_S", 1)
     rendered, run = stage.placed(stage.launch(env={"PLAY": "deaf"}))
     script = submit(rendered, run)
-    wait_until((run.root / "seen.json").exists)
+    wait_until((run.root / "log" / "seen.json").exists)
     stop(script)
     assert run.job().signal == "TERM"
     assert own_processes(run.root) == ()
@@ -183,7 +184,7 @@ def test_a_deaf_trainer_is_killed_after_its_grace(stage, monkeypatch):
 def test_a_second_signal_kills_at_once_and_the_job_has_no_end(stage):
     rendered, run = stage.placed(stage.launch(env={"PLAY": "deaf"}))
     script = submit(rendered, run)
-    wait_until((run.root / "seen.json").exists)
+    wait_until((run.root / "log" / "seen.json").exists)
     request = StopRequest()
     request.note(signal.SIGINT)
     threading.Timer(0.3, request.note, [signal.SIGINT]).start()
@@ -200,7 +201,7 @@ def test_stopping_one_run_leaves_another_alone(stage):
         rendered, run = stage.placed(launch, name)
         scripts.append((submit(rendered, run), run))
     for _, run in scripts:
-        wait_until((run.root / "seen.json").exists)
+        wait_until((run.root / "log" / "seen.json").exists)
     (first, one), (second, two) = scripts
     stop(first)
     assert own_processes(one.root) == ()
@@ -225,7 +226,7 @@ def test_a_signal_while_following_ends_the_run(stage):
     last = None
     for look in follow(submit(rendered, run), run, steps_wanted=14, request=request, poll_s=0.02):
         last = look
-        if look.stage == "loading" and (run.root / "seen.json").exists():
+        if look.stage == "loading" and (run.root / "log" / "seen.json").exists():
             request.note(signal.SIGINT)
     assert last.was_stopped
     assert run.job().signal == "TERM"
@@ -235,7 +236,7 @@ def test_a_signal_while_following_ends_the_run(stage):
 def test_a_killed_script_leaves_no_trainer_behind_and_a_job_without_end(stage):
     rendered, run = stage.placed(stage.launch(env={"PLAY": "hang"}))
     script = submit(rendered, run)
-    wait_until((run.root / "seen.json").exists)
+    wait_until((run.root / "log" / "seen.json").exists)
     os.kill(script.pid, signal.SIGKILL)
     *_, last = follow(script, run, steps_wanted=14, request=StopRequest(), poll_s=0.02)
     assert (last.stage, last.exit_status) == ("ended", -signal.SIGKILL)

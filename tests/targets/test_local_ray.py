@@ -51,7 +51,7 @@ def launched(stage, **env):
 
 def test_the_driver_runs_in_slime_with_the_recipes_arguments_and_environment(stage):
     ready, run, status = launched(stage, PYTHONPATH="/site's $more", LITERAL="a '$b'")
-    found = json.loads((run.root / "seen.json").read_text())
+    found = json.loads((run.root / "log" / "seen.json").read_text())
     values = {
         "$HF_CKPT": str(stage.folder / "hf_checkpoint"),
         "$TORCH_DIST": str(stage.folder / "torch_dist"),
@@ -74,7 +74,7 @@ def test_ray_gets_the_same_environment_and_its_own_ports_and_folder(stage):
     _, run, _ = launched(stage)
     arguments = (run.root / "ray-arguments").read_text().splitlines()
     env = dict(line.split("=", 1) for line in (run.root / "ray-environment").read_text().splitlines() if "=" in line)
-    found = json.loads((run.root / "seen.json").read_text())["env"]
+    found = json.loads((run.root / "log" / "seen.json").read_text())["env"]
     assert arguments[0] == "start"
     assert {"--head", "--block", "--include-dashboard=false"} <= set(arguments)
     assert "--num-gpus=2" in arguments
@@ -96,7 +96,7 @@ def test_gpus_that_do_not_join_in_time_end_the_job_before_the_driver(stage):
     _, run, status = launched(stage, JOIN_STATUS="75")
     assert status == 75
     assert run.job().exit_status == 75
-    assert not (run.root / "seen.json").exists()
+    assert not (run.root / "log" / "seen.json").exists()
     assert own_processes(run.root) == ()
 
 

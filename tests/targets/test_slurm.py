@@ -92,7 +92,7 @@ def test_the_script_runs_the_trainer_and_knows_its_job(stage: Any, folder: Path)
     log = (folder / "log" / "train.log").read_text()
     assert "openrecipes: job 17 on n1\n" in log
     assert "step 13:" in log
-    env = json.loads((folder / "seen.json").read_text())["env"]
+    env = json.loads((folder / "log" / "seen.json").read_text())["env"]
     assert [name for name in env if name.startswith("SLURM")] == []
 
 
@@ -100,7 +100,7 @@ def test_fewer_nodes_than_the_recipe_needs_are_named_and_nothing_starts(stage: A
     done = run(stage, made(stage), folder, SLURM_NODES_HERE="n1,n2", SLURM_JOB_NUM_NODES="2")
     assert done.returncode == 2
     assert job(folder)["cause"] == "the job has 2 nodes (n1,n2), and the recipe needs 1"
-    assert not (folder / "seen.json").exists()
+    assert not (folder / "log" / "seen.json").exists()
 
 
 def test_a_job_that_slurm_began_again_keeps_the_earlier_attempt_apart(stage: Any, folder: Path) -> None:
@@ -152,6 +152,7 @@ def test_a_container_on_this_machine_sees_the_run_and_the_mounts(
         "/a:/b c:ro",
     ]
     assert words[words.index("bash") - 1] == f"a@sha256:{DIGEST}"
+    assert json.loads((folder / "environment.json").read_text())["image"] == f"a@sha256:{DIGEST}"
     if runtime == "docker":
         assert words[words.index("--env") : words.index("--env") + 4] == [
             "--env",

@@ -51,7 +51,10 @@ class Pod:
             (self.here / item["path"]).write_text(moved, encoding="utf-8")
         (self.here / "ray_cluster.py").write_text("print('Ray has 16 nodes')\n", encoding="utf-8")
         (self.here / "preflight_between.py").write_text("", encoding="utf-8")
-        capture = "import sys\nopen(sys.argv[sys.argv.index('-o') + 1], 'w').write('{}')\n"
+        capture = (
+            "import json, os, sys\nsaid = {'image': os.environ['OPENRECIPES_IMAGE']}\n"
+            "json.dump(said, open(sys.argv[sys.argv.index('-o') + 1], 'w'))\n"
+        )
         (self.here / "capture_environment.py").write_text(capture, encoding="utf-8")
         self.run = folder / "runs" / "qwen-abcde-x1y2z"
 
@@ -107,7 +110,8 @@ def test_a_run_trains_with_the_recipes_arguments_and_records_how_it_went(pod: Po
     assert json.loads(pod.seen.read_text(encoding="utf-8")) == expected
     assert "step 0 done" in ran.stdout
     assert "step 0 done" in (pod.run / "log" / "train.log").read_text(encoding="utf-8")
-    assert (pod.run / "environment.json").exists()
+    captured = json.loads((pod.run / "environment.json").read_text(encoding="utf-8"))
+    assert captured["image"] == pod.launch.profile.image == "openrecipes-train@sha256:" + "0" * 64
 
 
 def test_the_trainers_exit_status_is_the_jobs(pod: Pod) -> None:

@@ -22,7 +22,7 @@ def has_steps(site: Site, run: str) -> bool:
 def test_a_job_that_is_cancelled_from_outside_says_so_and_leaves_nothing(site: Site) -> None:
     recipe, profile = site.smoke(PLAY="hang")
     with site.cluster.start(*site.words(recipe, profile, "run"), cwd=site.folder) as harness:
-        wait_until((site.folder / "run" / "seen.json").exists)
+        wait_until((site.folder / "run" / "log" / "seen.json").exists)
         site.cluster.run("scancel", job_id(site, "run"))
         document = json.loads(harness.communicate(timeout=300)[0])
     assert harness.returncode == 130
@@ -64,7 +64,7 @@ def test_a_job_whose_id_was_never_noted_is_found_by_name_and_directory(site: Sit
     run = site.opened("run")
     record, number = run.record(), job_id(site, "run")
     run.write_record(record.model_copy(update={"submission": record.submission.model_copy(update={"id": None})}))
-    wait_until((site.folder / "run" / "seen.json").exists)
+    wait_until((site.folder / "run" / "log" / "seen.json").exists)
     stopped = site.follow("--stop", "run")
     document = json.loads(stopped.stdout)
     assert (stopped.returncode, document["outcome"]) == (0, "interrupted")

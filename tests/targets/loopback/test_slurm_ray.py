@@ -94,7 +94,7 @@ def test_a_node_that_never_joins_ends_the_run_in_time_and_is_named(site: Site) -
     assert (done.returncode, record["outcome"], record["job"]["exit_status"]) == (1, "failed", 75)
     assert record["job"]["cause"].startswith("Ray is not complete after 25 s: Ray has 1 of 2 nodes")
     assert record["job"]["cause"].endswith("without n2")
-    assert not (site.opened("run").root / "seen.json").exists()
+    assert not (site.opened("run").root / "log" / "seen.json").exists()
     assert site.cluster.processes("ray", "node.sh", "sleep 600") == []
 
 
@@ -108,7 +108,7 @@ def test_nodes_whose_own_values_differ_do_not_train_together(site: Site) -> None
     record = json.loads(done.stdout)
     assert (done.returncode, record["outcome"]) == (1, "failed")
     assert record["job"]["cause"] == "NCCL_NVLS_ENABLE differs: '0' on n1; '1' on n2"
-    assert not (site.opened("run").root / "seen.json").exists()
+    assert not (site.opened("run").root / "log" / "seen.json").exists()
 
 
 def test_a_trainer_that_says_success_without_a_step_has_failed(site: Site) -> None:

@@ -96,7 +96,7 @@ if ! run_owned python3 "$here/preflight_verdict.py" "$RUN_DIR/preflight" --nodes
   -o "$RUN_DIR/preflight.json"; then
   exit 1
 fi
-run_owned python3 "$here/capture_environment.py" -o "$RUN_DIR/environment.json" \
+run_owned env OPENRECIPES_IMAGE=openrecipes-train@sha256:0000000000000000000000000000000000000000000000000000000000000000 python3 "$here/capture_environment.py" -o "$RUN_DIR/environment.json" \
   --variable PYTHONUNBUFFERED \
   --variable RAY_DEDUP_LOGS \
   --variable RAY_COLOR_PREFIX \

@@ -287,7 +287,7 @@ host() { # INDEX
     sleep "$((RANDOM % 3 + 1))" # sshd turns away some of many at once
   done
   while [ "$index" -gt 0 ] && [ -z "$line$asked" ]; do
-    line=$(sed -n 's/^openrecipes: head //p' "$RUN_DIR/log/train.log" | head -n 1)
+    line=$(LC_ALL=C sed -nE 's#^openrecipes: head ([0-9]{1,3}(\.[0-9]{1,3}){3}:[0-9]{1,5}) (/tmp/openrecipes-[A-Za-z0-9]{6})$#\1 \3#p' "$RUN_DIR/log/train.log" | head -n 1)
     if [ -z "$line" ]; then sleep 0.5; fi
   done
   read -r head ray_dir <<<"$line"
@@ -303,14 +303,15 @@ host() { # INDEX
       status=$?
     done
   fi
-  if "${ssh[@]}" -- "$name" "bash $folder/rendered/remote.sh $folder --collect" </dev/null | tar -C "$RUN_DIR" --no-same-owner -xf -; then
+  if "${ssh[@]}" -- "$name" "bash $folder/rendered/remote.sh $folder --collect" </dev/null | python3 "$here/taken_files.py" "$RUN_DIR" --host "$index"; then
     "${ssh[@]}" -- "$name" "rm -rf $folder" </dev/null
   else
     echo "openrecipes: what the run left on $name was not collected; it lies in $folder there"
   fi
   # ssh says 255 of itself and of a killed program, and may say 0 of one that it was cut off from: the host's own word counts.
-  if [ -f "$RUN_DIR/log/exit-$index" ]; then
-    status=$(<"$RUN_DIR/log/exit-$index")
+  said=$(head -c 4 -- "$RUN_DIR/log/exit-$index" 2>/dev/null)
+  if [[ $said =~ ^[0-9]+$ ]]; then
+    status=$said
   else
     echo "openrecipes: cause: the connection to $name was lost (ssh ended with $status)"
     status=75
