@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from openrecipes.logs.megatron import MegatronReader
 from openrecipes.logs.printed_values import NUMBER
-from openrecipes.logs.reader import Finding, Part, Spot
+from openrecipes.logs.reader import Finding, Part, Spot, signs
 from openrecipes.logs.step import Extras, StepRecord
 
 _STEP_TIME = re.compile(rf"Step Time\s*:\s*({NUMBER})s\b(?:[^|]{{0,80}}?utilization:\s*({NUMBER}))?")
@@ -21,6 +21,10 @@ class BridgeReader(MegatronReader):
     name = "bridge"
     needles = (*MegatronReader.needles, b"Step Time :", b"MODEL_TFLOP", b"mem-allocated-gigabytes")
     is_marked = False
+    telling = signs(
+        *(MegatronReader.telling.pattern, rb"Step Time\s*:", rb"MODEL_TFLOP", rb"mem-(?:max-)?allocated-gigabytes"),
+        rb"max attention logit",
+    )
 
     def __init__(self) -> None:
         super().__init__()

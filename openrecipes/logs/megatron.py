@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from openrecipes.logs.piped_fields import Fields, fields, names_by_key
-from openrecipes.logs.reader import Finding, Part, Reader, Spot
+from openrecipes.logs.reader import Finding, Part, Reader, Spot, signs
 from openrecipes.logs.step import Extras, StepRecord
 from openrecipes.problems import Place, Problem
 
@@ -50,6 +50,10 @@ class MegatronReader(Reader):
     sure_needles: tuple[bytes, ...] = (b"elapsed time per iteration", b"elapsed_time_per_iteration")
     needles_beside: tuple[bytes, ...] = (b"OVERFLOW!",)
     beside_signs: tuple[bytes, ...] = (b"deepspeed", b"DeepSpeed", b"OVERFLOW!")
+    telling = signs(
+        *(rb"OVERFLOW!", rb"(?i:iteration\s*:?\s*\d)", rb"(?i:\((?:ms|s)\)\s*:)", rb"(?i:lm.loss)"),
+        rb"(?i:\|\s*(?:lm|learning|loss|grad|number|global|consumed))",
+    )
     averages_over_interval = True
 
     def __init__(self) -> None:

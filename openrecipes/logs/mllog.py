@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from openrecipes.logs.piped_fields import names_by_key, respelt
 from openrecipes.logs.printed_values import mapping
-from openrecipes.logs.reader import Finding, Part, Reader, Spot
+from openrecipes.logs.reader import Finding, Part, Reader, Spot, signs
 from openrecipes.logs.step import Extras, StepRecord
 from openrecipes.problems import Problem
 
@@ -26,6 +26,7 @@ class MllogReader(Reader):
     closing = "}"
     needles = (b"MLLOG", b"tracked_stats", b"train_loss")
     sure_needles = (b"MLLOG",)
+    telling = signs(rb":::MLLOG", rb'"tracked_stats"')
 
     def __init__(self) -> None:
         self.arguments: Mapping[str, str] = {}

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from openrecipes.logs.piped_fields import Fields, fields, names_by_key, respelt
 from openrecipes.logs.printed_values import mapping, number
-from openrecipes.logs.reader import Finding, Part, Reader, Spot
+from openrecipes.logs.reader import Finding, Part, Reader, Spot, signs
 from openrecipes.logs.step import Extras, StepRecord
 from openrecipes.problems import Problem
 
@@ -35,6 +35,10 @@ class NemoReader(Reader):
     name = "nemo"
     needles = (b"reduced_train_loss", b"train_step_timing", b"Training epoch", b"global_step", b"consumed_samples")
     sure_needles = (b"reduced_train_loss",)
+    telling = signs(
+        *(rb"Training\s*epoch", rb"Epoch\s*\d", rb"DLLL", rb"\|\s*(?:global_?|reduced|train_step|consumed)"),
+        rb"(?:train_loss|_step|_samples|timing in s)['\"]?\s*[:=]",
+    )
 
     def __init__(self) -> None:
         self.arguments: Mapping[str, str] = {}

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from openrecipes.logs.printed_values import NUMBER
-from openrecipes.logs.reader import Finding, Part, Reader, Spot
+from openrecipes.logs.reader import Finding, Part, Reader, Spot, signs
 from openrecipes.logs.step import Extras, StepRecord
 from openrecipes.problems import Problem
 
@@ -36,6 +36,7 @@ class NemoRlReader(Reader):
         _BULLET,
     )
     sure_needles = (b"= Step ", b"= Epoch ", b"Loss:", b"otal step time", b"policy_training")
+    telling = signs(rb"={5}", rb"==\s{0,9}(?:Step|Epoch)", rb"[*?-]\s*[A-Za-z]")
 
     def __init__(self) -> None:
         self.arguments: Mapping[str, str] = {}

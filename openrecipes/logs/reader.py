@@ -39,6 +39,23 @@ class Finding:
     broken: tuple[Part, ...] = ()
     fragment: bool = False
 
+    @property
+    def tells(self) -> bool:
+        """Whether the text holds anything of the format at all."""
+        return (
+            bool(self.parts or self.broken or self.fragment or self.may_go_on or self.ends_in_number)
+            or self.open_at is not None
+        )
+
+
+_CHANGED = rb"[\x00-\x08\x1b-\x1f\\&\x7f-\xff]|\^\[|\[[0-9;]{1,11}m"
+"""What a line holds where its text is not its bytes: escapes, entities, characters beyond ASCII."""
+
+
+def signs(*patterns: bytes) -> re.Pattern[bytes]:
+    """A pattern for `Reader.telling` from those that a line of plain ASCII must match for `find` to find anything."""
+    return re.compile(b"|".join((_CHANGED, *patterns)))
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Spot:
@@ -72,6 +89,8 @@ class Reader(Protocol):
     """Instead of `needles`, once a sample has shown that each record holds it."""
     arguments: Mapping[str, str]
     """The trainer's own arguments, as far as the log has printed them."""
+    telling: re.Pattern[bytes]
+    """Matches in every line in which `find` finds anything; made by `signs`."""
     closing: str = ""
     """What the line that ends a record holds; "" where no one sign ends it."""
     separator: str = r"\|"

@@ -60,9 +60,10 @@ class Buffer:
         at = self.data.rfind(needle, max(start - self.base, 0), stop - self.base)
         return -1 if at < 0 else self.base + at
 
-    def search(self, pattern: re.Pattern[bytes], start: int) -> int:
-        """Offset of the first match at or after `start`, or -1."""
-        match = pattern.search(self.data, max(start - self.base, 0), self.size)
+    def search(self, pattern: re.Pattern[bytes], start: int, stop: int | None = None) -> int:
+        """Offset of the first match at or after `start` and before `stop`, or -1."""
+        high = self.size if stop is None else min(stop - self.base, self.size)
+        match = pattern.search(self.data, max(start - self.base, 0), high)
         return self.base + match.start() if match else -1
 
     def piece(self, start: int, stop: int) -> bytes:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from openrecipes.logs.printed_values import Printed, mapping, number
-from openrecipes.logs.reader import Finding, Part, Reader, Seen, Spot
+from openrecipes.logs.reader import Finding, Part, Reader, Seen, Spot, signs
 from openrecipes.logs.slime_rollouts import Rollouts
 from openrecipes.logs.step import StepRecord
 from openrecipes.problems import Problem
@@ -29,6 +29,10 @@ class SlimeReader(Reader):
     sure_needles = (b"perf/step_time", b"train/loss")
     sure_pattern = re.compile(rb"\{'(?:perf|train)/")
     wrapped_pattern = re.compile(rb"'(?:perf|train)/")
+    telling = signs(
+        rb"(?:step|perf)\s{0,9}\d{1,24}\s{0,9}:\s{0,9}(?:\{|\[repeated|[\r\n]|\Z)",
+        rb"['\"](?:perf|train)/[^'\"\s]{0,80}(?:['\"]\s*:|[\r\n]|\Z)",
+    )
 
     def __init__(self) -> None:
         self.arguments: Mapping[str, str] = {}

@@ -122,7 +122,7 @@ class LogStream:
         if len(self._tracks) > 1:
             self._tracks = [track for track in self._tracks if track.reader is best.reader]
             self.found = [best]
-        self._tracks[0].settle(beside=any(sign in self._signs for sign in best.reader.beside_signs))
+        self._tracks[0].settle(self._buffer, beside=any(sign in self._signs for sign in best.reader.beside_signs))
 
 
 def _unreadable(part: Part, spot: Spot, text: str) -> Problem:

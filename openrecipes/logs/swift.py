@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from openrecipes.logs.printed_values import mapping
-from openrecipes.logs.reader import Finding, Part, Reader, Spot
+from openrecipes.logs.reader import Finding, Part, Reader, Spot, signs
 from openrecipes.logs.step import Extras, StepRecord
 from openrecipes.problems import Problem
 
@@ -36,6 +36,10 @@ class SwiftReader(Reader):
         b"learning_rate'",
     )
     sure_needles = (b"train_speed(", b"elapsed_time_per_iteration")
+    telling = signs(
+        rb"\{\s*['\"](?:loss|lm loss|grad_norm|learning_rate|train_speed|iteration|global_step)",
+        rb"['\"](?:global_step/max_steps|train_speed\(|remaining_time|elapsed_time|memory\(GiB|learning_rate')",
+    )
 
     def __init__(self) -> None:
         self.arguments: Mapping[str, str] = {}

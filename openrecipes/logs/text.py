@@ -1,7 +1,9 @@
 """Lines as the trainer wrote them, under what terminals, launchers and log collectors put around them."""
 
 import re
+from bisect import bisect_left
 from datetime import UTC, datetime
+from functools import lru_cache
 from html import unescape
 
 _ESCAPE = r"(?:\x1b|\x9b|\^\[|\\u001b|\\x1b|\\033|\\e|␛)"
@@ -14,7 +16,6 @@ _ANSI = re.compile(
 )
 _USUAL_ANSI = re.compile(r"\x1b\[[0-9;]*m")
 _CUT_ANSI = re.compile(r"\x1b(?:\[[0-9;]{0,16})?\Z")
-_ANSI_SIGNS = ("\x1b", "^[", "\x9b", "␛", "\\u001b", "\\x1b", "\\033", "\\e[", "\x00", "\x07", "\x08")
 _LOST_ESCAPE = re.compile(r"\[[0-9;]{1,11}m")
 _ENTITY = re.compile(r"&(?:#39|quot|#34|amp|lt|gt);")
 _JSON_ESCAPES = (("\\r", " "), ("\\n", " "), ("\\t", " "), ('\\"', '"'), ("\\/", "/"))
@@ -57,6 +58,7 @@ _FOR_WORDS = ("cri", "stamp", "grep", "compose", "torchx", "srun", "pdsh", "view
 _TRIED = {first: tuple(pair for pair in _PREFIXES if pair[0] in kinds) for first, kinds in _BY_FIRST.items()}
 _TRIED_FOR_WORDS = tuple(pair for pair in _PREFIXES if pair[0] in _FOR_WORDS)
 _NUMBERED = re.compile(r"\d{1,9}:")
+_LONG = 4096
 _CLOCK = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[T ]{0,2}(\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?(?:(Z)|([+-])(\d\d):?(\d\d)(?!\d))?"
 )
@@ -68,7 +70,7 @@ def decoded(line: bytes) -> str:
     if "\x1b" in text:
         text = _USUAL_ANSI.sub("", text)
         text = _CUT_ANSI.sub("", text) if "\x1b" in text[-20:] else text
-    if any(sign in text for sign in _ANSI_SIGNS) or _LOST_ESCAPE.search(text):
+    if _may_hold_ansi(text) or _LOST_ESCAPE.search(text):
         text = _ANSI.sub("", text)
     if "\\" in text:
         for escape, plain in _JSON_ESCAPES:
@@ -76,6 +78,14 @@ def decoded(line: bytes) -> str:
     if "&" in text and _ENTITY.search(text):
         text = unescape(text)
     return text
+
+
+def _may_hold_ansi(text: str) -> bool:
+    if "\\" in text and ("\\u001b" in text or "\\x1b" in text or "\\033" in text or "\\e[" in text):
+        return True
+    if "\x1b" in text or "^[" in text or "\x00" in text or "\x07" in text or "\x08" in text:
+        return True
+    return not text.isascii() and ("\x9b" in text or "␛" in text)
 
 
 def split_prefix(text: str) -> tuple[tuple[str, ...], str, str]:
@@ -115,8 +125,7 @@ def continuation(text: str, lead: tuple[str, ...]) -> str:
 
 def clock_s(text: str, before: int | None = None) -> float | None:
     """Seconds of the last time stamp in the text up to `before`, counted as if the log's clock were UTC."""
-    stamps = list(_CLOCK.finditer(text, 0, len(text) if before is None else before))
-    last = stamps[-1] if stamps else None
+    last = _last_stamp(text, len(text) if before is None else before)
     if last is None:
         return None
     year, month, day, hour, minute, second = (int(part) for part in last.groups()[:6])
@@ -125,6 +134,22 @@ def clock_s(text: str, before: int | None = None) -> float | None:
     except ValueError:
         return None
     return stamp + (second == 60) + (float(f"0.{last.group(7)}") if last.group(7) else 0.0) - _offset_s(last)
+
+
+def _last_stamp(text: str, before: int) -> re.Match[str] | None:
+    if len(text) < _LONG:
+        stamps = list(_CLOCK.finditer(text, 0, before))
+        return stamps[-1] if stamps else None
+    # A line of thousands of records is asked for the stamp of each of them.
+    known = _stamps(text)
+    index = bisect_left(known, before, key=re.Match.start)
+    cut = _CLOCK.match(text, known[index - 1].start(), before) if index else None
+    return cut or (known[index - 2] if index > 1 else None)
+
+
+@lru_cache(maxsize=2)
+def _stamps(text: str) -> tuple[re.Match[str], ...]:
+    return tuple(_CLOCK.finditer(text))
 
 
 def _offset_s(stamp: re.Match[str]) -> float:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from openrecipes.logs.printed_values import NUMBER
-from openrecipes.logs.reader import Finding, Part, Reader, Spot
+from openrecipes.logs.reader import Finding, Part, Reader, Spot, signs
 from openrecipes.logs.step import Extras, StepRecord
 from openrecipes.problems import Problem
 
@@ -25,6 +25,7 @@ class TorchtitanReader(Reader):
     averages_over_interval = True
     needles = (b"tps: ", b"wps: ", b"mfu: ")
     sure_needles = (b"tps: ", b"wps: ")
+    telling = signs(rb"step\s*:\s*\d", rb"(?:tps|wps|mfu|tflops)\s*:\s*[\d,.]", rb"\d%\)\s")
 
     def __init__(self) -> None:
         self.arguments: Mapping[str, str] = {}

@@ -24,6 +24,8 @@ MAX_JOIN = 24
 _LOOK_BEHIND = 12
 _LONGEST_NEEDLE = 64
 _ENOUGH = 500
+_DOUBT = 32
+"""After so many hits in a row with nothing there, lines that hold nothing are passed over without a closer look."""
 _BESIDE = frozenset(("other", "mark", "time", "overflow"))
 """Kinds of parts that stand beside the records; losing one loses no step."""
 _OVERLAP = MAX_SEGMENT // 4
@@ -51,9 +53,13 @@ class Track:
     position: int = 0
     consumed: int = 0
     _hits: dict[bytes, int] = field(default_factory=dict)
+    """Where each needle was found last; -1 where it does not come again in what is in memory."""
     _searched: dict[bytes, int] = field(default_factory=dict)
     _endless: set[int] = field(default_factory=set)
-    _unexplained: int = -9
+    _unexplained: int = -1
+    _misses: int = 0
+    _end: int = 0
+    _seen_ahead: tuple[Segment, Finding] | None = None
 
     def __post_init__(self) -> None:
         self.needles = self.reader.needles
@@ -75,24 +81,51 @@ class Track:
             if found < 0:
                 self._searched[b""] = max(begin, buffer.end - _LONGEST_NEEDLE)
             return None if found < 0 else found
+        hits, position, end = self._hits, self.position, buffer.end
+        if end != self._end:
+            self._end = end
+            for needle in [needle for needle, known in hits.items() if known < 0]:
+                del hits[needle]
         best: int | None = None
         for needle in self.needles:
-            known = self._hits.get(needle)
-            if known is None or known < self.position:
-                begin = max(self.position, self._searched.get(needle, 0))
-                known = buffer.find(needle, begin)
+            known = hits.get(needle)
+            if known is None or 0 <= known < position:
+                begin = max(position, self._searched.get(needle, 0))
+                known = hits[needle] = buffer.find(needle, begin)
                 if known < 0:
-                    self._hits.pop(needle, None)
-                    self._searched[needle] = max(begin, buffer.end - len(needle) + 1)
-                    continue
-                self._hits[needle] = known
-            best = known if best is None else min(best, known)
+                    self._searched[needle] = max(begin, end - len(needle) + 1)
+            if known >= 0 and (best is None or known < best):
+                best = known
         return best
+
+    def _pass_over(self, buffer: Buffer) -> None:
+        """Move on to the next line in which there may be something; not into lines that end nowhere near."""
+        start = self.position
+        while True:
+            stop = buffer.rfind(b"\n", self.position, self.position + MAX_SEGMENT)
+            if stop <= self.position:
+                break
+            at = buffer.search(self.reader.telling, self.position, stop)
+            if at >= 0:
+                self.position = max(buffer.rfind(b"\n", self.position, at), self.position)
+                break
+            self.position = stop
+        if self.position - start < MAX_SEGMENT // 64:
+            self._misses = 0
 
     def _read(self, buffer: Buffer, segment: Segment, hit: int) -> bool:
         """Take the records at a hit; False where the stream must go on before they can be read."""
+        ahead = self._seen_ahead
+        known = ahead is not None and ahead[0].start == segment.start and ahead[0].end == segment.end
+        finding = ahead[1] if ahead is not None and known else self.reader.find(segment.text)
+        if segment.ended and not segment.cut and not finding.tells:
+            self.position = max(segment.end, hit + 1)
+            self._misses += 1
+            if self._misses >= _DOUBT:
+                self._pass_over(buffer)
+            return True
+        self._misses = 0
         window = Window.of(segment)
-        finding = self.reader.find(window.text)
         if finding.ends_in_number and not segment.ended:
             window, finding = self._without_last_number(buffer, window)
         if segment.cut:
@@ -100,8 +133,8 @@ class Track:
             return True
         if finding.fragment and not window.has_own_prefix:
             window, finding = self._look_behind(buffer, window, finding)
-            # After a line that no earlier one explains, only that line can hold what explains the next.
-            self._unexplained = segment.end if finding.fragment else -9
+            # What begins before a line that no earlier one explains does not reach over it.
+            self._unexplained = segment.start if finding.fragment else self._unexplained
         if finding.open_at is not None or finding.may_go_on:
             longer = self._look_ahead(buffer, window, finding)
             if longer is None:
@@ -137,10 +170,11 @@ class Track:
     def _look_behind(self, buffer: Buffer, window: Window, finding: Finding) -> tuple[Window, Finding]:
         """The window with the lines before it in which the record begins, or as it was."""
         segments = window.segments
-        near = segments[0].start - self._unexplained <= 2
-        for _ in range(1 if near else _LOOK_BEHIND):
+        for _ in range(_LOOK_BEHIND):
             earlier = segment_before(buffer, segments[0].start, self.consumed)
-            if earlier is None or window.segments[-1].end - earlier.start > MAX_SEGMENT:
+            if earlier is None or earlier.start < self._unexplained:
+                break
+            if window.segments[-1].end - earlier.start > MAX_SEGMENT:
                 break
             segments = (earlier, *segments)
             for glue in (Glue.EXACT, Glue.BLANK):
@@ -164,6 +198,8 @@ class Track:
             if later.end - window.segments[0].start > 2 * MAX_SEGMENT:
                 break
             own = self.reader.find(later.text)
+            if later.ended and not later.cut:
+                self._seen_ahead = (later, own)
             told = any(part.kind != "mark" for part in own.parts)
             if (told or own.open_at is not None or own.broken) and not own.fragment:
                 break
@@ -198,7 +234,7 @@ class Track:
                 return other, found
         return longer, finding
 
-    def settle(self, *, beside: bool) -> None:
+    def settle(self, buffer: Buffer, *, beside: bool) -> None:
         """Search the rest by the fewest marks that would have led to every record so far.
 
         `beside`: also for the lines that bear on records, because the log's head speaks of what prints them.
@@ -209,8 +245,19 @@ class Track:
         everywhere = [mark for mark in marks if self._marked.get(mark) == self._noted]
         # Where lines are wrapped, a second mark finds the record in which the wrap cuts the first.
         enough = everywhere[:1] if self.sure else everywhere[:2] if len(everywhere) > 1 else []
-        self.needles = (*(enough or marks), *(reader.needles_beside if beside else ()))
-        self.pattern = reader.sure_pattern if self.sure else None if self._unmatched else reader.wrapped_pattern
+        needles = (*(enough or marks), *(reader.needles_beside if beside else ()))
+        pattern = reader.sure_pattern if self.sure else None if self._unmatched else reader.wrapped_pattern
+        if (needles, pattern) != (self.needles, self.pattern):
+            self.needles, self.pattern = needles, pattern
+            self._search_again(buffer)
+
+    def _search_again(self, buffer: Buffer) -> None:
+        """Go back to the beginning of the line in which the search stands, by other marks now."""
+        floor = max(self.consumed, self.position - MAX_SEGMENT, buffer.base)
+        line = max(buffer.rfind(b"\n", floor, self.position), buffer.rfind(b"\r", floor, self.position)) + 1
+        self.position = max(floor, line)
+        self._hits.clear()
+        self._searched.clear()
 
     def _note_marks(self, lines: bytes) -> None:
         """Note which marks would have led to these lines."""
@@ -261,4 +308,4 @@ def _cut(window: Window, finding: Finding, *, at_end: bool) -> tuple[Window, Fin
         return window, replace(finding, open_at=None)
     kind = "truncated" if at_end else "cut"
     begun = Part(kind=kind, index=None, values={}, start=finding.open_at or 0, end=len(window.text))
-    return window, replace(finding, broken=(*finding.broken, begun), open_at=None)
+    return window, Finding(parts=finding.parts, broken=(*finding.broken, begun), fragment=finding.fragment)

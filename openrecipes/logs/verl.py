@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from openrecipes.logs.printed_values import NUMBER, number
-from openrecipes.logs.reader import Finding, Part, Reader, Spot
+from openrecipes.logs.reader import Finding, Part, Reader, Spot, signs
 from openrecipes.logs.step import Extras, StepRecord
 from openrecipes.problems import Problem
 
@@ -28,6 +28,10 @@ class VerlReader(Reader):
     separator = r"-\s"
     needles = (b"timing_s/", b"perf/time_per", b"actor/", b"train/loss", b"train/time", b"train/lr")
     sure_needles = (b"timing_s/step", b"train/loss")
+    telling = signs(
+        rb"step\s*:\s*\d",
+        rb"(?:-\s+|[\r\n]\s*)(?:timing_s|perf|actor|critic|train|(?:response|prompt)_length)/",
+    )
 
     def __init__(self) -> None:
         self.arguments: Mapping[str, str] = {}

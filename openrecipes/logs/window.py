@@ -1,6 +1,6 @@
 """The lines that one record may lie on, joined as they were before something wrapped them."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 
 from openrecipes.logs.reader import Spot
@@ -52,12 +52,8 @@ class Window:
         if self.glue is not Glue.EXACT:
             return Window.of(*self.segments, segment, glue=self.glue)
         text, later = _unescaped(self.text, continuation(segment.text, self.lead))
-        return replace(
-            self,
-            segments=(*self.segments, segment),
-            offsets=(*self.offsets, len(text)),
-            text=text + later,
-        )
+        segments, offsets = (*self.segments, segment), (*self.offsets, len(text))
+        return Window(segments, offsets, text + later, self.lead, self.writer, self.glue)
 
     def spot(self, buffer: Buffer, file: str, start: int) -> Spot:
         """Where the record that begins at an offset of the text stands."""
