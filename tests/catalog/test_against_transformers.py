@@ -1,6 +1,7 @@
 """Parameters of every family, held against transformers' own count on the meta device."""
 
 import json
+from math import prod
 from typing import Any
 
 import pytest
@@ -10,8 +11,7 @@ from openrecipes.catalog.config_reading import read_config
 from openrecipes.catalog.families.registry import FAMILIES
 from openrecipes.catalog.models import Model, all_models, hf_config, model_from
 
-torch = pytest.importorskip("torch", reason="torch counts the parameters; install the extra smoke")
-transformers = pytest.importorskip("transformers", reason="transformers holds the classes; install the extra smoke")
+pytestmark = pytest.mark.tool("module:torch", "module:transformers")
 
 
 def from_config(document: dict[str, Any]) -> Model:
@@ -31,6 +31,9 @@ def from_config(document: dict[str, Any]) -> Model:
 
 def tensors_of(document: dict[str, Any]) -> dict[str, tuple[int, ...]]:
     """Shape of every parameter of transformers' class; tied ones once. No memory is allocated."""
+    import torch
+    import transformers
+
     config = transformers.AutoConfig.for_model(**document)
     with torch.device("meta"):
         built = getattr(transformers, document["architectures"][0])(config)
@@ -60,7 +63,7 @@ def test_every_tensor_is_the_one_that_transformers_builds(family: str, changes: 
     inner.setdefault("tie_word_embeddings", document.get("tie_word_embeddings", False))
     built = tensors_of({**inner, "model_type": model.family.model_type})
     assert expected_of(model) == built
-    assert model.params == sum(torch.Size(shape).numel() for shape in built.values())
+    assert model.params == sum(prod(shape) for shape in built.values())
 
 
 def test_every_catalogue_entry_has_as_many_parameters_as_transformers_builds() -> None:
@@ -68,7 +71,7 @@ def test_every_catalogue_entry_has_as_many_parameters_as_transformers_builds() -
     for model in all_models():
         built = tensors_of(hf_config(model))
         assert expected_of(model) == built, model.name
-        assert model.params == sum(torch.Size(shape).numel() for shape in built.values())
+        assert model.params == sum(prod(shape) for shape in built.values())
         checked += 1
     assert checked >= 7
 
