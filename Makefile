@@ -15,6 +15,8 @@ demo: $(VENV)/.smoke
 	@$(BIN)/openrecipes run qwen3.5-moe-mini/cpu/smoke-dp2 $(if $(RUN_DIR),--run-dir $(RUN_DIR))
 
 # Fast tests on every core; the slow ones bring up clusters and browsers, one after another.
+# Bytecode is kept whatever the caller's environment says: without, every program under test compiles its modules again.
+test: export PYTHONDONTWRITEBYTECODE =
 test: $(VENV)/.dev $(VENV)/.smoke $(VENV)/.ray $(VENV)/.browser lint
 	@$(BIN)/python -m pytest -m "not slow" --numprocesses auto --dist worksteal $(PYTEST_FLAGS)
 	@$(BIN)/python -m pytest -m slow $(PYTEST_FLAGS) || [ $$? -eq 5 ]  # 5: PYTEST_FLAGS chose none of these
