@@ -1,9 +1,12 @@
-"""What the preflight's checks share: asking a program, reading a small file, an outcome. See preflight.py."""
+"""What the preflight's programs share: asking a program, reading a file, outcomes and checks. See preflight.py."""
 
 import contextlib
 import subprocess
 from pathlib import Path
 from typing import Any
+
+# A GPU so far below the median, of its node's GPUs or of all nodes', is not what they are.
+LEAST_OF_MEDIAN = 0.9
 
 Outcome = tuple[str, Any, str]  # status (ok, warn, fail, skipped), value, why
 
@@ -32,3 +35,9 @@ def read(path: str) -> str | None:
 def judged(value: Any, wrong: list[str], *, status: str = "fail") -> Outcome:
     """ok, or `status` with what is wrong."""
     return (status, value, "; ".join(wrong)) if wrong else ("ok", value, "")
+
+
+def check(name: str, value: Any, wrong: list[str]) -> dict[str, Any]:
+    """A check as a report holds it: ok, or a failure with what is wrong."""
+    status, _, why = judged(value, wrong)
+    return {"name": name, "status": status, "value": value, "why": why}

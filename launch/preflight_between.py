@@ -1,6 +1,6 @@
 """What must hold between the nodes of a run, once its Ray is up: clocks, routes, collectives.
 
-    python preflight_between.py FOLDER [--address auto] [--load --gpus 8 --bus-gb 280 --group 32] [--within 300]
+    python preflight_between.py FOLDER --most-skew 1 [--address auto] [--load --gpus 8 --group 32] [--within 300]
 
 FOLDER holds one report of preflight.py a node; what is found here is added to the report of the node that it is
 about, and preflight_verdict.py judges all of it. It imports ray.
@@ -15,8 +15,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-# Beyond it the nodes' logs cannot be laid side by side; far beyond, certificates and tokens fail.
-MOST_SKEW_S = 1.0
+from preflight_asking import check
+
 # Of a node's RDMA line rate. Two p5.48xlarge reach 437 of 400 GB/s at 1 GiB, part of it within the nodes.
 BUS_SHARE = 0.7
 PROGRAMS = ("preflight_load.py", "preflight_gpus.py", "preflight_asking.py")
@@ -99,7 +99,7 @@ class Nodes:
         return list(self.ray.get(asked, timeout=within_s or self.within_s))
 
 
-def clock_checks(nodes: Nodes) -> list[tuple[str, dict[str, Any]]]:
+def clock_checks(nodes: Nodes, most_skew_s: float) -> list[tuple[str, dict[str, Any]]]:
     """Each node's host, and how far its clock is from that of most nodes; half the round trip is the error."""
     nodes.answers([nodes.ask(look, node) for node in nodes.all])  # starts the workers, which takes its time
     offsets, hosts = [], []
@@ -113,7 +113,7 @@ def clock_checks(nodes: Nodes) -> list[tuple[str, dict[str, Any]]]:
     found = []
     for host, (offset, error) in zip(hosts, offsets, strict=True):
         skew = offset - middle
-        wrong = [f"{skew:+.2f} s from the other nodes"] if abs(skew) - error > MOST_SKEW_S else []
+        wrong = [f"{skew:+.2f} s from the other nodes"] if abs(skew) - error > most_skew_s else []
         found.append((host, check("clock-skew", {"seconds": round(skew, 4), "error_s": round(error, 4)}, wrong)))
     return found
 
@@ -240,11 +240,6 @@ def together(nodes: Nodes, chosen: list[int], args: argparse.Namespace) -> tuple
     return measured or {}, failed
 
 
-def check(name: str, value: Any, wrong: list[str]) -> dict[str, Any]:
-    """One check."""
-    return {"name": name, "status": "fail" if wrong else "ok", "value": value, "why": "; ".join(wrong)}
-
-
 def reports(folder: Path) -> dict[str, tuple[Path, dict[str, Any]]]:
     """Each node's report with its file, by host; those that cannot be read are the verdict's to name."""
     found = {}
@@ -274,6 +269,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--address", default="auto")
+    parser.add_argument("--most-skew", type=float, required=True, help="most that a clock may differ, seconds")
     parser.add_argument("--load", action="store_true", help="measure collectives too")
     parser.add_argument("--gpus", type=int, default=1, help="ranks of a node")
     parser.add_argument("--node-gpus", type=float, default=None, help="GPUs that Ray holds meanwhile (default: --gpus)")
@@ -297,7 +293,7 @@ def main() -> int:
     try:
         ray.init(address=args.address, log_to_driver=False, logging_level="ERROR")
         nodes = Nodes(ray, args.within)
-        clocks = clock_checks(nodes)
+        clocks = clock_checks(nodes, args.most_skew)
         hosts = [host for host, _ in clocks]
         add(args.folder, clocks + reach_checks(nodes, hosts))
         # Where a node has failed already, measuring the network would only take time.

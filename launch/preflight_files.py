@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from preflight_asking import Outcome, judged, read
+from verify_rows import Rows, manifest_of, stored_rows
 
 # Of a checkpoint of hundreds of GB, so much of so many shards is hashed, beside its index.
 SAMPLE_BYTES = 2**20
@@ -107,33 +108,26 @@ def with_sha256(text: str) -> tuple[str, str | None]:
 
 
 def rows_check(path: Path, wanted: str | None) -> Outcome:
-    """That rows can be read, and their own hash, `openrecipes-rows/1`, whatever wrote the file."""
+    """That the rows are whole, and their own hash, `openrecipes-rows/1`, whatever wrote the file."""
     try:
-        import pyarrow.parquet  # noqa: PLC0415  (the rest runs without)
+        import pyarrow.parquet  # noqa: F401, PLC0415  (the rest runs without)
     except ImportError as error:
         return "skipped", None, f"the rows cannot be read here: {error}"
-    found, row_tokens = hashlib.sha256(), None
+    rows = Rows(None, None)
     try:
-        with pyarrow.parquet.ParquetFile(path) as file:
-            for batch in file.iter_batches(batch_size=64, columns=["metadata"]):
-                for row in batch.column("metadata").to_pylist():
-                    if row_tokens is None:
-                        row_tokens = len(row["tokens"]) // 4
-                        found.update(f"openrecipes-rows/1 row_tokens={row_tokens}\n".encode())
-                    found.update(row["tokens"] + row["loss_mask"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        for tokens, mask in stored_rows(path):
+            rows.add(tokens, mask)
+    except (OSError, ValueError, KeyError, TypeError, NotImplementedError) as error:
         return "fail", None, f"{path}: no rows of this project can be read: {error}"
-    said = wanted or said_by_manifest(path)
+    if rows.faults or not rows.rows:
+        return "fail", None, f"{path}: {rows.faults[0] if rows.faults else 'there is no row'}"
+    found, said = rows.hash.hexdigest(), wanted or said_by_manifest(path)
     if said is None:
-        return "warn", found.hexdigest(), f"no manifest lies beside {path}: which rows these are, nobody can say"
-    differs = found.hexdigest() != said
-    return judged(found.hexdigest(), [f"{path} holds other rows: rows_sha256 is not {said}"] if differs else [])
+        return "warn", found, f"no manifest lies beside {path}: which rows these are, nobody can say"
+    return judged(found, [f"{path} holds other rows: rows_sha256 is not {said}"] if found != said else [])
 
 
-def said_by_manifest(path: Path) -> "str | None":
+def said_by_manifest(path: Path) -> str | None:
     """The rows' hash in the manifest beside them; None without one, or where it cannot be read."""
-    try:
-        said = json.loads(Path(f"{path}.manifest.json").read_text(encoding="utf-8"))["rows_sha256"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-    return str(said)
+    said = (manifest_of(path)[0] or {}).get("rows_sha256")
+    return None if said is None else str(said)

@@ -19,6 +19,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from preflight_asking import LEAST_OF_MEDIAN, check
 from preflight_gpus import BRAKES, number, table
 
 AT_LOAD = {
@@ -28,8 +29,6 @@ AT_LOAD = {
     "pcie_gen": "pcie.link.gen.current", "most_pcie_gen": "pcie.link.gen.max",
 }  # fmt: skip
 LEAST_SM_SHARE = 0.7
-# A GPU so far below the others of its node is not what they are.
-LEAST_OF_MEDIAN = 0.9
 
 
 def timed(torch: Any, device: str, work: Any, warm_up: int, times: int) -> float:
@@ -138,11 +137,6 @@ def ranks(args: argparse.Namespace) -> tuple[list[dict[str, Any]], list[dict[str
     return found, states, said[:300]
 
 
-def judged(name: str, value: Any, wrong: list[str]) -> dict[str, Any]:
-    """One check."""
-    return {"name": name, "status": "fail" if wrong else "ok", "value": value, "why": "; ".join(wrong)}
-
-
 def matmul_check(found: list[dict[str, Any]]) -> dict[str, Any]:
     """That no GPU is slower than its neighbours."""
     rates = [one["matmul_tflops"] for one in found]
@@ -152,7 +146,7 @@ def matmul_check(found: list[dict[str, Any]]) -> dict[str, Any]:
         for i, rate in enumerate(rates)
         if rate < least
     ]
-    return judged("gpu-matmul", [round(rate, 1) for rate in rates], wrong)
+    return check("gpu-matmul", [round(rate, 1) for rate in rates], wrong)
 
 
 def clock_check(states: list[dict[str, str]], gpus: int) -> dict[str, Any]:
@@ -181,7 +175,7 @@ def clock_check(states: list[dict[str, str]], gpus: int) -> dict[str, Any]:
             "value": None,
             "why": "no reading while the GPUs were busy",
         }
-    return judged("gpu-clocks-at-load", value, wrong)
+    return check("gpu-clocks-at-load", value, wrong)
 
 
 def bus_check(name: str, found: dict[str, Any], least_gb: float) -> dict[str, Any]:
@@ -189,7 +183,7 @@ def bus_check(name: str, found: dict[str, Any], least_gb: float) -> dict[str, An
     rates = {int(size): rate for size, rate in found["all_reduce_gb_s"].items()}
     rate = rates[max(rates)]
     wrong = [f"{rate:.1f} GB/s for {max(rates)} bytes, not {least_gb:g}"] if rate < least_gb else []
-    return judged(name, {str(size): round(value, 2) for size, value in rates.items()}, wrong)
+    return check(name, {str(size): round(value, 2) for size, value in rates.items()}, wrong)
 
 
 def parsed() -> argparse.Namespace:

@@ -4,7 +4,7 @@
 
 FOLDER holds one report of preflight.py a node. Writes {"ok", "nodes", "problems"}; a problem is {"host", "check",
 "status", "why"}. Waits so long for reports to come. Ends with 1 where a node is missing, a check fails, or nodes
-differ in what must be equal. The standard library only, Python 3.10 or newer, one file.
+differ in what must be equal. The standard library and preflight_asking.py beside it, Python 3.10 or newer.
 """
 
 import argparse
@@ -16,14 +16,14 @@ import time
 from pathlib import Path
 from typing import Any
 
+from preflight_asking import LEAST_OF_MEDIAN
+
 # Checks whose values must be equal on all nodes, by name or by the word that the name starts with.
 EQUAL = (
     "driver", "vbios", "gpu-count", "gpu-model", "nvlink-count", "fabric-devices", "fabric-rates", "efa-driver",
     "nccl-plugin", "environment", "transparent-hugepages", "cpu-cores", "network", "image-contents",
 )  # fmt: skip
 EQUAL_BEGIN = ("version ", "commit ", "file ", "rows ", "checkpoint ", "tokenizer ")
-# A GPU so far below the median of all nodes' GPUs is not what they are.
-LEAST_OF_MEDIAN = 0.9
 
 
 def reports(folder: Path) -> list[dict[str, Any]]:

@@ -29,6 +29,7 @@ _FILES: Final = (
     "preflight_stack.py",
     VERDICT,
     "preflight_between.py",
+    "verify_rows.py",
 )
 # Longest time that one node's checks may take; hashing the rows of a published recipe takes below a second.
 _LIMIT_S: Final = 600

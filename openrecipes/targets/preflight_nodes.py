@@ -19,6 +19,7 @@ from openrecipes.problems import OutsideError, Place, Problem
 from openrecipes.recipe.model import Recipe
 from openrecipes.targets.container_values import container_of
 from openrecipes.targets.preflight import preflight_files
+from openrecipes.targets.preflight_words import MOST_SKEW_S
 from openrecipes.targets.profile import Profile
 from openrecipes.targets.slurm import allocation_options
 from openrecipes.targets.slurm_commands import PARTITIONS_COMMAND, nodes_of, ran, submit_environment
@@ -30,8 +31,7 @@ from openrecipes.targets.templates import shell_script
 _AT_ONCE: Final = 10
 _LIMIT_S: Final = 600
 _MINUTES: Final = 15
-# Beyond it the nodes' logs cannot be laid side by side. A clock's word needs its time to come here.
-_MOST_SKEW_S: Final = 1.0
+# A clock's word needs its time to come here.
 _ON_THE_WAY_S: Final = 0.5
 _MOST_CHARACTERS: Final = 4 * 2**20
 
@@ -220,7 +220,7 @@ def _with_skew(report: dict[str, Any], offset: float | None, middle: float) -> d
     if offset is None:
         return rest
     skew = offset - middle
-    wrong = abs(skew) - _ON_THE_WAY_S > _MOST_SKEW_S
+    wrong = abs(skew) - _ON_THE_WAY_S > MOST_SKEW_S
     check = {
         "name": "clock-skew",
         "status": "fail" if wrong else "ok",

@@ -39,6 +39,8 @@ _RUNS_GB: Final = 10
 # A rank's host process, its pinned buffers and its share of the rows. Unit: GiB.
 _MEMORY_GIB_PER_GPU: Final = 8
 _BF16_BYTES: Final = 2
+# Beyond it the nodes' logs cannot be laid side by side; far beyond, certificates and tokens fail. Unit: seconds.
+MOST_SKEW_S: Final = 1.0
 
 
 def preflight_words(profile: Profile, recipe: Recipe | None = None, *, sft_data: str | None = None) -> tuple[str, ...]:
@@ -64,9 +66,10 @@ def preflight_words(profile: Profile, recipe: Recipe | None = None, *, sft_data:
 
 def between_words(profile: Profile, recipe: Recipe) -> tuple[str, ...]:
     """The options of what is looked at between nodes: collectives as the recipe's layout makes them."""
+    words = ["--most-skew", f"{MOST_SKEW_S:g}"]
     if not loads(profile, recipe):
-        return ()
-    words = ["--load", "--gpus", str(recipe.gpu.per_node)]
+        return tuple(words)
+    words += ["--load", "--gpus", str(recipe.gpu.per_node)]
     if recipe.layout.ep > 1:
         words += ["--group", str(recipe.layout.ep)]
     sent = _dispatched_bytes(recipe)

@@ -191,7 +191,7 @@ class Nodes:
 
 def test_a_clock_that_is_off_and_a_route_that_is_closed(between: ModuleType) -> None:
     nodes = Nodes({"n0": 0.0, "n1": 0.0, "n2": -7.0}, {"n1": ["n2:1 (timed out)"]})
-    clocks = between.clock_checks(nodes)
+    clocks = between.clock_checks(nodes, 1.0)
     assert [(host, check["status"]) for host, check in clocks] == [("n0", "ok"), ("n1", "ok"), ("n2", "fail")]
     assert "-7.00 s" in clocks[2][1]["why"]
     routes = between.reach_checks(nodes, ["n0", "n1", "n2"])
@@ -212,7 +212,7 @@ def test_nodes_that_give_no_answer_fail(between: ModuleType, tmp_path: Path, mon
         raise ConnectionError("no Ray at auto")
 
     monkeypatch.setitem(sys.modules, "ray", type("Ray", (), {"init": staticmethod(init)}))  # type: ignore[arg-type]
-    monkeypatch.setattr(sys, "argv", ["between", str(tmp_path)])
+    monkeypatch.setattr(sys, "argv", ["between", str(tmp_path), "--most-skew", "1"])
     _report(tmp_path, "n0")
     assert between.main() == 0
     (document,) = [document for _, document in between.reports(tmp_path).values()]
@@ -234,7 +234,8 @@ def test_two_real_nodes_of_ray_compare_clocks_routes_and_collectives(tmp_path: P
         "sys.exit(subprocess.call([sys.executable, *sys.argv[1:], '--address', cluster.address]))\n"
     )
     options = [f"--load-option={word}" for word in ("--device=cpu", "--sizes=65536", "--times=2")]
-    words = [str(FOLDER / "preflight_between.py"), str(tmp_path), "--load", "--gpus", "2", "--group", "2", *options]
+    between = [str(FOLDER / "preflight_between.py"), str(tmp_path), "--most-skew", "1"]
+    words = [*between, "--load", "--gpus", "2", "--group", "2", *options]
     command = [sys.executable, "-c", program, *words, "--alltoall-bytes", "4096", "--bus-gb", "1e6"]
     ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=180)
     assert ran.returncode == 0, ran.stderr

@@ -111,6 +111,10 @@ def test_rows_are_known_by_their_own_hash_whatever_wrote_the_file(node: Node, tm
         manifest.write_text(json.dumps({"rows_sha256": said}))
         assert node.report("--rows", str(path))[f"rows {path}"]["status"] == status
     assert node.report("--rows", f"{path}={'0' * 64}")[f"rows {path}"]["status"] == "fail"
+    half = pa.table({"metadata": [{"tokens": b"1234", "loss_mask": b"\2"}]})
+    pq.write_table(half, copy)  # a mask that no trainer should get, whatever its hash
+    broken = node.report("--rows", str(copy))[f"rows {copy}"]
+    assert (broken["status"], broken["value"], "its mask holds 2" in broken["why"]) == ("fail", None, True)
     pq.write_table(pa.table({"other": [1]}), copy)
     assert node.report("--rows", f"{copy}={wanted}")[f"rows {copy}"]["status"] == "fail"
 

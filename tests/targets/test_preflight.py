@@ -67,10 +67,11 @@ def test_a_published_recipe_asks_for_its_hardware_its_stack_and_its_rows() -> No
     assert "--load" in words
     between = between_words(profile, PUBLISHED)
     # A rank's 8,192 tokens over TP 2, to 10 experts each, 4,096 wide, in BF16.
-    assert between == ("--load", "--gpus", "8", "--group", "32", "--alltoall-bytes", str(4096 * 10 * 4096 * 2))
+    skew, load = ("--most-skew", "1"), ("--load", "--gpus", "8", "--group", "32")
+    assert between == (*skew, *load, "--alltoall-bytes", str(4096 * 10 * 4096 * 2))
     quiet = profile.model_copy(update={"preflight_load": False})
     assert "--load" not in preflight_words(quiet, PUBLISHED)
-    assert between_words(quiet, PUBLISHED) == ()
+    assert between_words(quiet, PUBLISHED) == skew
 
 
 def test_the_smoke_recipe_asks_for_no_gpu_and_no_slime() -> None:

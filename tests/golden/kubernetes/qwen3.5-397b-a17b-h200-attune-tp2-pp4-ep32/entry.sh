@@ -91,7 +91,7 @@ run_owned python3 "$here/ray_cluster.py" wait --address auto --nodes 16 --gpus 1
   --within 600 || exit
 
 echo "openrecipes: stage preflight"
-run_owned python3 "$here/preflight_between.py" "$RUN_DIR/preflight" --load --gpus 8 --group 32 --alltoall-bytes 335544320
+run_owned python3 "$here/preflight_between.py" "$RUN_DIR/preflight" --most-skew 1 --load --gpus 8 --group 32 --alltoall-bytes 335544320
 if ! run_owned python3 "$here/preflight_verdict.py" "$RUN_DIR/preflight" --nodes 16 --within 600 --blocks \
   -o "$RUN_DIR/preflight.json"; then
   exit 1

@@ -268,7 +268,8 @@ carried=( \
   preflight_load.py \
   preflight_stack.py \
   preflight_verdict.py \
-  preflight_between.py)
+  preflight_between.py \
+  verify_rows.py)
 if [ -d "$RUN_DIR/data" ]; then carried+=(-C "$RUN_DIR" ./data); fi
 
 # One host from its first connection to its last. TERM closes the pipe that the remote end listens to: it ends what
