@@ -5,14 +5,14 @@ from typing import Annotated
 
 import typer
 
-from openrecipes.catalog.models import Model, model
+from openrecipes.catalog.models import model
 from openrecipes.cli import output
+from openrecipes.cli.checkpoint_page import refuse_unseen, show_outcome, show_rendered, show_verified
+from openrecipes.cli.cluster_profile import profile_asked
 from openrecipes.cli.names import recipe_named
-from openrecipes.problems import OutsideError, Place, Problem
-from openrecipes.targets.checkpoint import ENTRY, checkpoint_problems, read_manifest, rendered_checkpoint
-from openrecipes.targets.profile import Profile
-from openrecipes.targets.read_profile import read_profile
-from openrecipes.targets.submit import run_here, write_rendered
+from openrecipes.cli.preparing import made, need_in_words
+from openrecipes.targets.preparation import preparation
+from openrecipes.targets.read_profile import in_profile, placed_in_profile
 
 app = typer.Typer(add_completion=False, help="The Megatron checkpoint that --ref-load needs.")
 
@@ -27,34 +27,46 @@ def prepare(
     *,
     cluster: Cluster,
     random: Annotated[bool, typer.Option("--random", help="Random weights, from the model's configuration.")] = False,
-    gpus: Annotated[int, typer.Option(min=1, help="GPUs of this machine to convert with.")] = 1,
+    nodes: Annotated[
+        int | None, typer.Option(min=1, help="Nodes to convert on.", show_default="the fewest that hold the model")
+    ] = None,
+    gpus: Annotated[
+        int | None,
+        typer.Option(min=1, help="GPUs of each node.", show_default="here the fewest, on a cluster a node's"),
+    ] = None,
     output_dir: Annotated[
         Path | None, typer.Option("-o", "--output", help="Write the files of the preparation here, and run nothing.")
     ] = None,
-    work_dir: Annotated[Path, typer.Option(help="Where the files of the preparation are kept.")] = Path("runs"),
+    force: Annotated[bool, typer.Option("--force", help="With -o: replace files there that differ.")] = False,
+    dry: Annotated[bool, typer.Option("--dry-run", help="Show the files and what is needed, and run nothing.")] = False,
+    detach: Annotated[bool, typer.Option("--detach", help="Start it, and do not wait for the end.")] = False,
+    attach: Annotated[bool, typer.Option("--attach", help="Follow the preparation that goes on already.")] = False,
+    work_dir: Annotated[
+        Path | None,
+        typer.Option(help="Where its files and log are kept.", show_default="the profile's paths.runs, else runs"),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Convert the Hugging Face checkpoint, or make one of random weights, with slime's own converter.
 
+    Runs where the profile says, in its container: here, on hosts of ssh, as a Slurm job. One that was
+    interrupted is started again by the same command. Exit status 0 whole, 1 refused, 3 the converter failed.
+
     Example: openrecipes checkpoint prepare qwen3.5-moe-small/h200/openrecipes-tp2-ep2 --cluster node.yaml --random
     """
-    shape, profile = model(recipe_named(recipe).recipe.model), read_profile(cluster)
-    rendered = rendered_checkpoint(shape, profile, kind="random" if random else "converted", gpus=gpus)
-    folder = output_dir or work_dir / f"checkpoint-{shape.name.lower()}-{rendered.render_sha256[:12]}"
-    if output_dir or not (folder / ENTRY).exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        write_rendered(rendered, folder)
-    if output_dir:
-        output.result(
-            {"path": str(folder), "kind": "rendered", "ok": True, "problems": []}, as_json=json, text=f"{folder}"
+    located, profile = recipe_named(recipe), profile_asked(cluster)
+    with placed_in_profile(cluster, profile):
+        wanted = preparation(
+            located, profile, kind="random" if random else "converted", nodes_wanted=nodes, gpus_wanted=gpus
         )
-        return
-    ended = run_here(folder / ENTRY)
-    if ended:
-        what = f"the preparation ended with status {ended}"
-        mend = "read what it printed above; run it where the checkouts and a GPU are, or write its files with -o"
-        raise OutsideError(Problem(place=Place(file=str(folder / ENTRY)), rule="checkpoint-made", what=what, mend=mend))
-    _report(shape, profile, as_json=json)
+        output.problems(in_profile(wanted.ready.warnings, cluster, profile))
+        output.say(need_in_words(wanted))
+        if dry or output_dir:
+            show_rendered(wanted, output_dir, force=force, as_json=json)
+            return
+        runs = profile.paths.runs if profile.target != "kubernetes" else None
+        outcome = made(wanted, parent=work_dir or Path(runs or "runs"), detach=detach, attach=attach)
+    show_outcome(wanted, outcome, cluster, as_json=json)
 
 
 @app.command()
@@ -63,21 +75,7 @@ def verify(recipe: RecipeName, *, cluster: Cluster, json: Json = False) -> None:
 
     Example: openrecipes checkpoint verify qwen3.5-moe-small/h200/openrecipes-tp2-ep2 --cluster node.yaml
     """
-    _report(model(recipe_named(recipe).recipe.model), read_profile(cluster), as_json=json)
-
-
-def _report(shape: Model, profile: Profile, *, as_json: bool) -> None:
-    folder = Path(profile.paths.torch_dist or "")
-    problems = tuple(checkpoint_problems(shape, folder))
-    said = read_manifest(folder) or {}
-    kind = str(said.get("kind", "unknown"))
-    document = {
-        "path": str(folder),
-        "kind": kind,
-        "ok": not problems,
-        "problems": [problem.document() for problem in problems],
-    }
-    output.result(document, as_json=as_json, text=f"{folder}: {kind} weights" if not problems else "")
-    output.problems(problems)
-    if problems:
-        raise typer.Exit(1)
+    shape, profile = model(recipe_named(recipe).recipe.model), profile_asked(cluster)
+    with placed_in_profile(cluster, profile):
+        folder = refuse_unseen(profile)
+    show_verified(shape, folder, as_json=json)

@@ -8,6 +8,7 @@ from pathlib import Path
 from openrecipes.check.report import check_recipe
 from openrecipes.cli import output
 from openrecipes.cli.ask_cost import ask_cost, price_of
+from openrecipes.cli.following import stay_with
 from openrecipes.cli.run_progress import run_progress
 from openrecipes.cli.run_rows import built_rows, given_rows, refuse_far_source
 from openrecipes.problems import Place, Problem, ProblemsError, errors_in
@@ -21,7 +22,6 @@ from openrecipes.runs.directory import (
 )
 from openrecipes.runs.json_files import sha256_of
 from openrecipes.runs.record import RowsUsed, utc_now
-from openrecipes.targets.follow import follow
 from openrecipes.targets.job import Job
 from openrecipes.targets.profile import Profile
 from openrecipes.targets.read_profile import in_profile, placed_in_profile
@@ -109,22 +109,8 @@ def stay(book: RunBook, job: Job, recipe: LocatedRecipe) -> None:
 
     A scheduler's job whose terminal went away is left running, and so is its record.
     """
-    record, was_stopped = book.record, True
-    with run_progress(usd_per_hour(recipe)) as show, stop_request() as request:
-        try:
-            for look in follow(job, book.run, steps_wanted=record.steps_wanted, request=request):
-                show(look)
-                was_stopped = look.was_stopped
-                if look.was_left:
-                    return
-        except BaseException:
-            if not job.outlives_terminal:
-                stop(job, request)
-            raise
-        finally:
-            if job.state().phase == "ended":
-                book.note(submission=job.submission)
-                book.ended(was_stopped=was_stopped)
+    progress = run_progress(usd_per_hour(recipe))
+    stay_with(book, job, steps_wanted=book.record.steps_wanted, progress=progress)
 
 
 def attach(root: Path) -> RunBook:

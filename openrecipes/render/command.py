@@ -30,9 +30,12 @@ __all__ = ["Argument", "Command", "EnvironmentValue", "Line", "command", "comman
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Command:
-    """What a recipe launches. `lines` hold the arguments as the published form groups them."""
+    """What is launched: a recipe's trainer, or the converter of its checkpoint.
 
-    trainer: Literal["slime", "smoke"]
+    `lines` hold the arguments as the published form groups them.
+    """
+
+    trainer: Literal["slime", "smoke", "converter"]
     launcher: tuple[str, ...]
     entry: str
     environment: tuple[EnvironmentValue, ...]

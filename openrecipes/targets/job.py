@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from openrecipes.runs.directory import RunDirectory
 from openrecipes.runs.record import Submission
 
 Phase = Literal["queued", "running", "ended"]
@@ -14,6 +15,37 @@ class JobState:
 
     phase: Phase
     words: str = ""
+
+
+class Submitted(Protocol):
+    """A record of what was submitted, as far as it says how to find that again."""
+
+    @property
+    def name(self) -> str:
+        """Name of its directory."""
+
+    @property
+    def target(self) -> str:
+        """Kind of place it was submitted to."""
+
+    @property
+    def submission(self) -> Submission | None:
+        """The job; None before it is submitted."""
+
+
+class Book(Protocol):
+    """Keeps the record of what is submitted true on disk, in its directory."""
+
+    @property
+    def run(self) -> RunDirectory:
+        """The directory."""
+
+    @property
+    def record(self) -> Submitted:
+        """The record as it stands."""
+
+    def note(self, **changes: object) -> object:
+        """Changes fields of the record, on disk too."""
 
 
 class Job(Protocol):

@@ -11,7 +11,8 @@ from openrecipes.problems import OutsideError, Place, Problem, ProblemsError
 from openrecipes.recipe.model import Recipe
 from openrecipes.recipe.read import read_recipe
 from openrecipes.runs.directory import RunDirectory
-from openrecipes.runs.record import RunRecord, Submission
+from openrecipes.runs.record import Submission
+from openrecipes.targets.job import Book, Submitted
 from openrecipes.targets.kubectl import (
     MISSING,
     answer,
@@ -27,7 +28,6 @@ from openrecipes.targets.kubernetes_job import KubernetesJob
 from openrecipes.targets.kubernetes_site import KubernetesSite
 from openrecipes.targets.read_profile import read_profile
 from openrecipes.targets.rendering import Prepared
-from openrecipes.targets.run_book import RunBook
 from openrecipes.targets.submit import refuse_changed
 
 # How kubectl begins where the API server has answered with a no; after anything else a RayJob may still come to be.
@@ -39,7 +39,7 @@ _REFUSALS: Final = tuple(
 _NAME_CHARACTERS: Final = 90
 
 
-def created(book: RunBook, ready: Prepared) -> KubernetesJob:
+def created(book: Book, ready: Prepared) -> KubernetesJob:
     """The RayJob, its files and itself created from the bytes on disk; the record names its mark before it is.
 
     Raises: ProblemsError, and creates nothing, if those are not the rendered bytes; OutsideError with kubectl's
@@ -69,12 +69,13 @@ def created(book: RunBook, ready: Prepared) -> KubernetesJob:
     return job
 
 
-def found_job(run: RunDirectory, record: RunRecord) -> KubernetesJob:
-    """The RayJob that a run record tells of, by the profile in its directory. Raises: OutsideError without kubectl."""
+def found_job(run: RunDirectory, record: Submitted, *, pods: int | None = None) -> KubernetesJob:
+    """The RayJob that a record tells of, by the profile in its directory. Raises: OutsideError without kubectl."""
     submission = record.submission
     if submission is None:
         raise ValueError("a run that was not submitted has no job")
-    job = KubernetesJob(run, submission, read_profile(run.cluster), pods=_pods(read_recipe(run.recipe).recipe))
+    pods = _pods(read_recipe(run.recipe).recipe) if pods is None else pods
+    job = KubernetesJob(run, submission, read_profile(run.cluster), pods=pods)
     job.look()
     return job
 

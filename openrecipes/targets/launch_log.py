@@ -10,7 +10,7 @@ from openrecipes.logs.step import StepRecord
 
 _PIECE_BYTES: Final = 2**20
 # What the launched scripts say of themselves, one a line.
-_SAID: Final = re.compile(rb"^(?:openrecipes: (stage|cause:|job) (.*)|(Ray has) (.*))$", re.MULTILINE)
+_SAID: Final = re.compile(rb"^(?:openrecipes: (stage|cause:|job|progress) (.*)|(Ray has) (.*))$", re.MULTILINE)
 
 
 class LaunchLog:
@@ -64,5 +64,7 @@ class LaunchLog:
                 self.stage, self.detail = text, ""
             elif kind == b"cause:":
                 self.cause = text
+            elif kind == b"progress":
+                self.detail = text
             else:
                 self.detail = f"{kind.decode()} {text}"

@@ -9,6 +9,7 @@ from openrecipes.problems import Place, Problem
 from openrecipes.render.argument import Argument
 from openrecipes.runs.json_files import json_text
 from openrecipes.stack import capture
+from openrecipes.targets.checkpoint_node import converter_files
 from openrecipes.targets.head_line import head_line
 from openrecipes.targets.preflight import preflight_files
 from openrecipes.targets.preflight_words import between_words, preflight_words
@@ -28,6 +29,8 @@ _GIB: Final = 2**30
 
 def node_files(launch: Launch, *, grace_s: int) -> tuple[RenderedFile, ...]:
     """The node script, the capture of the environment, and what the trainer needs beside them."""
+    if launch.command.trainer == "converter":
+        return converter_files(launch, NODE, _common_values(launch, grace_s))
     files = [
         RenderedFile(path=NODE, text=_node_script(launch, grace_s), executable=True),
         RenderedFile(path="capture_environment.py", text=capture.source_text()),

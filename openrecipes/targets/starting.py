@@ -5,14 +5,13 @@ from pathlib import Path
 
 from openrecipes.problems import OutsideError, Place, Problem, ProblemsError, UsageError
 from openrecipes.runs.directory import RunDirectory
-from openrecipes.runs.record import RunRecord, Submission
+from openrecipes.runs.record import Submission
 from openrecipes.targets import local, ssh
-from openrecipes.targets.job import Job
+from openrecipes.targets.job import Book, Job, Submitted
 from openrecipes.targets.kubernetes_start import created, found_job
 from openrecipes.targets.node_script import node_count
 from openrecipes.targets.process_job import ProcessJob, is_launched_script
 from openrecipes.targets.rendering import Prepared
-from openrecipes.targets.run_book import RunBook
 from openrecipes.targets.slurm_commands import (
     PARTITIONS_COMMAND,
     job_name,
@@ -27,7 +26,7 @@ from openrecipes.targets.slurm_job import SlurmJob, found_by_name
 from openrecipes.targets.submit import refuse_changed, submit
 
 
-def started(book: RunBook, ready: Prepared) -> Job:
+def started(book: Book, ready: Prepared) -> Job:
     """The job, begun from the bytes on disk; the record says so before it is, and how to find it after.
 
     Raises: ProblemsError, and starts nothing, if those are not the rendered bytes; OutsideError with the
@@ -43,8 +42,11 @@ def started(book: RunBook, ready: Prepared) -> Job:
     return job
 
 
-def found_again(run: RunDirectory, record: RunRecord) -> Job:
-    """The job that a run record tells of. Raises: ProblemsError where there is none to be found."""
+def found_again(run: RunDirectory, record: Submitted, *, pods: int | None = None) -> Job:
+    """The job that a record tells of; on Kubernetes of as many pods as the recipe takes, or `pods`.
+
+    Raises: ProblemsError where there is none to be found.
+    """
     submission = record.submission
     if submission is None:
         what, mend = "was prepared and never submitted", "launch the recipe again, in another run directory"
@@ -55,11 +57,11 @@ def found_again(run: RunDirectory, record: RunRecord) -> Job:
             raise _lost(run, f"Slurm knows no job {submission.name} of this directory")
         return SlurmJob(run, found)
     if submission.kind == "kubernetes":
-        return found_job(run, record)
+        return found_job(run, record, pods=pods)
     return _found_process(run, submission, record.target)
 
 
-def refuse_submitted(record: RunRecord) -> None:
+def refuse_submitted(record: Submitted) -> None:
     """Nothing, if the run was not submitted before: a run is one execution."""
     if record.submission is not None:
         what = f"was submitted already, as {record.submission.kind} {record.submission.id or record.submission.name}"
@@ -105,7 +107,7 @@ def slurm_would_take(run: Path, name: str, ready: Prepared) -> str:
     return ran(test_command(name, run), cwd=run, env=submit_environment(ready.launch.profile)).strip()
 
 
-def _slurm_job(book: RunBook, ready: Prepared) -> SlurmJob:
+def _slurm_job(book: Book, ready: Prepared) -> SlurmJob:
     run = book.run
     refuse_changed(ready.rendered, run)
     name = job_name(run.root.name)

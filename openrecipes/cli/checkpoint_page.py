@@ -1,0 +1,89 @@
+"""What `checkpoint` prints: a preparation's files, what it came to, and what a checkpoint's folder holds."""
+
+from pathlib import Path
+
+import typer
+
+from openrecipes import units
+from openrecipes.catalog.models import Model
+from openrecipes.cli import output
+from openrecipes.cli.preparing import Outcome, document, free_here, is_seen_here
+from openrecipes.cli.render_page import document as command_document
+from openrecipes.cli.render_page import listing
+from openrecipes.cli.rendered_files import how_to_start, write_rendered_files
+from openrecipes.problems import Place, Problem, ProblemsError
+from openrecipes.targets.checkpoint import checkpoint_problems, read_manifest
+from openrecipes.targets.preparation import Preparation
+from openrecipes.targets.profile import Profile
+from openrecipes.targets.read_profile import in_profile
+
+
+def show_rendered(wanted: Preparation, folder: Path | None, *, force: bool, as_json: bool) -> None:
+    """The files of a preparation, written into a folder where one is named."""
+    rendered, profile = wanted.ready.rendered, wanted.ready.launch.profile
+    if folder is not None:
+        write_rendered_files(rendered, folder, force=force)
+        for remark in how_to_start(profile.target, folder, has_rows=True):
+            output.say(remark)
+    free = free_here(wanted)
+    if free is not None and free < wanted.need.needed_bytes:
+        output.say(f"only {units.size(free)} are free there now: it would be refused")
+    output.say(f"{rendered.entry} starts it; render_sha256 {rendered.render_sha256}")
+    said = command_document(wanted.ready.launch.command, rendered, ())
+    whole = {
+        **document(wanted, Outcome(state="rendered")),
+        "path": str(folder) if folder is not None else wanted.checkpoint,
+        "kind": "rendered",
+        "ok": True,
+        "weights": wanted.kind,
+        **said,
+    }
+    output.result(whole, as_json=as_json, text=listing(rendered))
+
+
+def show_outcome(wanted: Preparation, outcome: Outcome, cluster: Path, *, as_json: bool) -> None:
+    """What a preparation came to. Raises: typer.Exit with its status, unless that is 0."""
+    problems = in_profile(outcome.problems, cluster, wanted.ready.launch.profile)
+    state = {"made": "is made", "whole": "is whole", "running": "is being made"}.get(outcome.state)
+    kind = "random" if wanted.kind == "random" else "converted"
+    text = f"{wanted.checkpoint} {state}: {kind} weights" if state and not problems else ""
+    shown = Outcome(state=outcome.state, problems=problems, exit_status=outcome.exit_status, said=outcome.said)
+    output.result(document(wanted, shown), as_json=as_json, text=text)
+    output.problems(problems)
+    if outcome.exit_status:
+        raise typer.Exit(outcome.exit_status)
+
+
+def refuse_unseen(profile: Profile) -> Path:
+    """The folder of the profile's checkpoint. Raises: ProblemsError where this machine cannot look into it."""
+    place = Place(file=profile.title, key="paths.torch_dist")
+    if profile.paths.torch_dist is None:
+        mend = "write paths.torch_dist into the profile"
+        raise ProblemsError(
+            Problem(place=place, rule="target-paths", what="the profile does not say where it is", mend=mend)
+        )
+    folder = Path(profile.paths.torch_dist)
+    if (profile.target != "local" or not is_seen_here(profile)) and not folder.exists():
+        mend = "`openrecipes preflight --cluster FILE --recipe RECIPE` looks on every node, and so does a launch"
+        if profile.target == "kubernetes":
+            mend = "a launch looks into it in every pod, before it trains"
+        what = f"{folder} is not seen from this machine"
+        raise ProblemsError(Problem(place=place, rule="checkpoint-seen", what=what, mend=mend))
+    return folder
+
+
+def show_verified(shape: Model, folder: Path, *, as_json: bool) -> None:
+    """What a folder holds. Raises: typer.Exit(1) unless that is the model's checkpoint, whole."""
+    problems = tuple(checkpoint_problems(shape, folder))
+    said = (read_manifest(folder) if not problems or folder.exists() else None) or {}
+    kind = str(said.get("kind", "unknown"))[:80]
+    found = {
+        "path": str(folder),
+        "kind": kind,
+        "ok": not problems,
+        "problems": [problem.document() for problem in problems],
+    }
+    output.result(found, as_json=as_json, text=f"{folder}: {kind} weights" if not problems else "")
+    output.problems(problems)
+    if problems:
+        raise typer.Exit(1)

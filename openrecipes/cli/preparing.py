@@ -1,0 +1,181 @@
+"""What `checkpoint prepare` goes through: what is there already, what it needs, one job followed to its end."""
+
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from openrecipes import units
+from openrecipes.cli import output
+from openrecipes.cli.following import stay_with
+from openrecipes.cli.preparation_progress import preparation_progress
+from openrecipes.cli.run_page import log_tail
+from openrecipes.problems import Place, Problem, ProblemsError
+from openrecipes.targets.checkpoint import checkpoint_problems, read_manifest
+from openrecipes.targets.preparation import Preparation
+from openrecipes.targets.preparation_book import PreparationBook, going_on, open_preparation, refuse_going
+from openrecipes.targets.profile import Profile
+from openrecipes.targets.starting import refuse_directory, refuse_place, started
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Outcome:
+    """What `checkpoint prepare` came to; `said` are further keys of its JSON document."""
+
+    state: str
+    problems: tuple[Problem, ...] = ()
+    exit_status: int = 0
+    said: dict[str, Any] = field(default_factory=dict)
+
+
+def made(wanted: Preparation, *, parent: Path, detach: bool, attach: bool) -> Outcome:
+    """The checkpoint made, or why not: refused, failed, stopped, or there already.
+
+    Raises: ProblemsError or UsageError, and starts nothing, where that can be told from here.
+    """
+    found = going_on(wanted, parent)
+    if found is not None and not attach:
+        refuse_going(found[0])
+    if found is None:
+        if attach:
+            raise _nothing_goes_on(wanted, parent)
+        if is_made(wanted):
+            output.say(f"{wanted.checkpoint} is whole already: nothing to do")
+            return Outcome(state="whole", said={"kept": [wanted.checkpoint]})
+        refuse_short(wanted)
+        refuse_place(wanted.ready)
+        refuse_directory(wanted.ready, parent)
+        book = open_preparation(wanted, parent)
+        output.say(f"files of the preparation: {book.run.root}")
+        job = started(book, wanted.ready)
+    else:
+        book, job = found
+    if not detach:
+        stay_with(book, job, steps_wanted=0, progress=preparation_progress())
+    return _outcome(wanted, book)
+
+
+def need_in_words(wanted: Preparation) -> str:
+    """`Qwen3.5-4B, converted, on 1 node of 2 GPUs (PP2): reads 7.8 GiB, needs 8.0 GiB in /data`."""
+    conversion, need = wanted.conversion, wanted.need
+    degrees = "".join(f" {name}{n}" for name, n in (("PP", conversion.pp), ("EP", conversion.ep)) if n > 1)
+    gpus = f"{conversion.gpus_per_node} GPU{'s' if conversion.gpus_per_node > 1 else ''}"
+    place = f"on {conversion.nodes} node{'s' if conversion.nodes > 1 else ''} of {gpus}"
+    reads = f"reads about {units.size(need.hf_checkpoint_bytes)}, " if need.hf_checkpoint_bytes else ""
+    weights = "random weights" if wanted.kind == "random" else "converted"
+    return (
+        f"{wanted.ready.launch.model.name}, {weights}, {place}{f' ({degrees.strip()})' if degrees else ''}: "
+        f"{reads}needs {units.size(need.needed_bytes)} free in {Path(wanted.checkpoint).parent}"
+    )
+
+
+def is_seen_here(profile: Profile) -> bool:
+    """Whether a path of the profile is the same one on this machine: a container has its own, and so have pods."""
+    return profile.container is None and profile.target != "kubernetes"
+
+
+def is_made(wanted: Preparation) -> bool:
+    """Whether the checkpoint is seen from here, whole. Raises: ProblemsError where something else has its name."""
+    folder, launch = Path(wanted.checkpoint), wanted.ready.launch
+    if not is_seen_here(launch.profile) or not folder.is_dir():
+        return False
+    said, kind = read_manifest(folder), wanted.kind
+    place = Place(file=str(folder), key="paths.torch_dist")
+    mend = "name another folder under paths.torch_dist, or move this one away: a checkpoint is never overwritten"
+    problems = list(checkpoint_problems(launch.model, folder))
+    if said is None and any(folder.iterdir()) and not problems:
+        what = "exists, and nothing in it says whose checkpoint it is"
+        problems.append(Problem(place=place, rule="checkpoint-exists", what=what, mend=mend))
+    elif said is not None and said.get("kind") != kind:
+        what = f"exists, and its weights are {str(said.get('kind'))[:40]}, not {kind}"
+        problems.append(Problem(place=place, rule="checkpoint-kind", what=what, mend=mend))
+    if said is None and not any(folder.iterdir()):
+        return False
+    if problems:
+        raise ProblemsError(*problems)
+    return True
+
+
+def free_here(wanted: Preparation) -> int | None:
+    """Bytes free where the checkpoint is to lie, as far as this machine sees the folder above it."""
+    parent = Path(wanted.checkpoint).parent
+    if not is_seen_here(wanted.ready.launch.profile) or not parent.is_dir():
+        return None
+    return shutil.disk_usage(parent).free
+
+
+def refuse_short(wanted: Preparation) -> None:
+    """Nothing, if the disk has the room, or cannot be seen from here: then its own machine looks.
+
+    Raises: ProblemsError where it has not.
+    """
+    folder = Path(wanted.checkpoint)
+    free, needed = free_here(wanted), wanted.need.needed_bytes
+    # What an earlier one left there is kept or removed, and so counts as free.
+    if free is None or free >= needed or folder.with_name(f"{folder.name}.partial").exists():
+        return
+    what = f"the checkpoint needs {units.size(needed)} in {folder.parent}, and {units.size(free)} are free there"
+    mend = "free space there, or name a folder with more under paths.torch_dist"
+    place = Place(file=wanted.ready.launch.profile.title, key="paths.torch_dist")
+    raise ProblemsError(Problem(place=place, rule="checkpoint-disk", what=what, mend=mend))
+
+
+def document(wanted: Preparation, outcome: Outcome) -> dict[str, Any]:
+    """What `checkpoint prepare --json` prints."""
+    conversion = wanted.conversion
+    disk = {**wanted.need.document(), "free_bytes": free_here(wanted)}
+    said = dict(outcome.said)
+    disk |= said.pop("disk", None) or {}
+    return {
+        "path": wanted.checkpoint,
+        "kind": wanted.kind,
+        "ok": not outcome.problems and outcome.state in ("made", "whole"),
+        "problems": [problem.document() for problem in outcome.problems],
+        "state": outcome.state,
+        "nodes": conversion.nodes,
+        "gpus_per_node": conversion.gpus_per_node,
+        "disk": disk,
+        "render_sha256": wanted.ready.rendered.render_sha256,
+        **said,
+    }
+
+
+def _nothing_goes_on(wanted: Preparation, parent: Path) -> ProblemsError:
+    what = f"no preparation of {wanted.checkpoint} goes on, as far as {parent} tells"
+    mend = "leave --attach out to start one, or name the folder of its files with --work-dir"
+    return ProblemsError(Problem(place=Place(key="--attach"), rule="checkpoint-going", what=what, mend=mend))
+
+
+def _outcome(wanted: Preparation, book: PreparationBook) -> Outcome:
+    record, report = book.record, book.report()
+    said: dict[str, Any] = {"run_dir": str(book.run.root), "kept": report.get("kept") or []}
+    if isinstance(report.get("disk"), dict):
+        said["disk"] = report["disk"]
+    if not record.has_ended:
+        output.say(f"it goes on; follow it with the same command and --attach, or: tail -f {book.run.log}")
+        return Outcome(state="running", said=said)
+    folder = Path(wanted.checkpoint)
+    if record.outcome == "completed":
+        is_seen = is_seen_here(wanted.ready.launch.profile) and folder.is_dir()
+        problems = tuple(checkpoint_problems(wanted.ready.launch.model, folder)) if is_seen else ()
+        state = "whole" if report.get("state") == "whole" else "made"
+        return Outcome(state=state, problems=problems, exit_status=1 if problems else 0, said=said)
+    if record.outcome == "interrupted":
+        output.say(f"{record.reason}; the same command starts it again, and what is whole is kept")
+        return Outcome(state="interrupted", exit_status=130, said=said)
+    refusal = report.get("problem") if report.get("state") == "refused" else None
+    if isinstance(refusal, dict):
+        return Outcome(state="refused", problems=(_refusal(wanted, refusal),), exit_status=1, said=said)
+    output.say(f"the end of the log:\n{log_tail(book.run)}\n")
+    what = f"the preparation failed: {record.reason}"
+    mend = f"read {book.run.log}; the same command starts it again, and what is whole is kept"
+    place = Place(file=str(book.run.root))
+    problem = Problem(place=place, rule="checkpoint-made", what=what, mend=mend)
+    return Outcome(state="failed", problems=(problem,), exit_status=3, said=said)
+
+
+def _refusal(wanted: Preparation, refusal: dict[str, Any]) -> Problem:
+    """What the programs on the node refused, as a problem of the profile."""
+    rule, what, mend = (str(refusal.get(name, ""))[:2000] for name in ("rule", "what", "mend"))
+    key = "paths.hf_checkpoint" if rule == "checkpoint-source" else "paths.torch_dist"
+    return Problem(place=Place(file=wanted.ready.launch.profile.title, key=key), rule=rule, what=what, mend=mend)
