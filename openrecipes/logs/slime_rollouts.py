@@ -43,7 +43,7 @@ class Rollouts:
     def timed(self, perf: Part, spot: Spot, arguments: Mapping[str, str]) -> Iterator[StepRecord]:
         """The optimizer steps that this timing covers: those numbered rollout x k to rollout x k + k - 1."""
         if perf.index is None:
-            yield _step(None, spot, _Timing(perf, 1))
+            yield _step(None, spot, _Timing(perf, 1, spot.line))
             return
         self._steps_per_rollout = self._steps_per_rollout or _declared(arguments)
         if self._steps_per_rollout:
@@ -89,9 +89,9 @@ class Rollouts:
         self._waiting = [pair for pair in self._waiting if pair not in before and pair not in mine]
         yield from (_step(part, place, None) for part, place in before)
         if not mine:
-            yield replace(_step(None, spot, _Timing(perf, count)), step=covered[-1], interval=count)
+            yield replace(_step(None, spot, _Timing(perf, count, spot.line)), step=covered[-1], interval=count)
         for part, place in mine:
-            yield _step(part, replace(place, timestamp_s=spot.timestamp_s), _Timing(perf, count))
+            yield _step(part, replace(place, timestamp_s=spot.timestamp_s), _Timing(perf, count, spot.line))
         self._last_index = max(self._last_index, covered[-1])
 
 
@@ -110,6 +110,7 @@ def _declared(arguments: Mapping[str, str]) -> int:
 class _Timing:
     perf: Part
     steps: int
+    line: int
 
 
 def _step(step: Part | None, spot: Spot, timing: _Timing | None) -> StepRecord:
@@ -137,6 +138,7 @@ def _step(step: Part | None, spot: Spot, timing: _Timing | None) -> StepRecord:
         tokens=_tokens(timed, steps),
         global_batch=int(batch) if batch is not None and batch.is_integer() else None,
         line=spot.line,
+        timed_line=timing.line if timing and timing.line != spot.line else None,
         file=spot.file,
         timed_over=steps,
         timestamp_s=spot.timestamp_s,

@@ -51,6 +51,7 @@ class StepRecord:
     With several optimizer steps between two timings, each of these steps has its own record and
     `step_time_s` is the mean over `timed_over` of them. `tokens` is what the trainer counted for this step
     (some slime releases count one data-parallel rank only). `attempt` counts the log's restarts from 0.
+    `timed_line` is the line that tells the time, where that is another than `line`.
     """
 
     step: int | None
@@ -62,6 +63,7 @@ class StepRecord:
     lr: float | None = None
     tokens: int | None = None
     line: int = 0
+    timed_line: int | None = None
     file: str = ""
     interval: int = 1
     timed_over: int = 1

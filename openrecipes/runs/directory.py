@@ -59,6 +59,11 @@ class RunDirectory:
         return self.root / "log" / "train.log"
 
     @property
+    def arrivals(self) -> Path:
+        """When the log's lines came, by the launched script's clock."""
+        return self.log.with_name("arrivals.jsonl")
+
+    @property
     def checkpoint(self) -> Path:
         """What the checkpoint that the run started from says of itself, where it says anything."""
         return self.root / "checkpoint.json"

@@ -1,7 +1,7 @@
 """One run as evidence: its steps, its argument dump, its job, and the hashes that tie them to files."""
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -11,11 +11,13 @@ from openrecipes.logs.run_log import RunLog, read_log
 from openrecipes.logs.sources import chunks, damage, log_files, opened
 from openrecipes.logs.step import StepRecord
 from openrecipes.problems import Place, Problem, UsageError
-from openrecipes.runs.directory import run_directory_named
+from openrecipes.runs.arrivals import Arrivals, Unfit, arrivals
+from openrecipes.runs.directory import RunDirectory, run_directory_named
 from openrecipes.runs.json_files import sha256_of
 from openrecipes.runs.record import Job, RunRecord
 from openrecipes.score.log_notes import NO_NOTES, LogNotes, log_notes
 
+_MOST_SCRIPT_BYTES: Final = 2**20
 # Formats whose trainers call their first step 1. Everything else, and a log of these with a step 0, counts from 0.
 _FROM_ONE: Final = frozenset({"bridge", "megatron", "nemo-rl", "swift", "torchtitan", "verl"})
 
@@ -27,6 +29,7 @@ class Run:
     `first_number` is the trainer's number of its first step. `record` is None for a bare log; `job` is None there
     too, and where the launched script never started. `log_sha256` is over the log's bytes, decompressed where the
     file is, or over the `sha256  name` lines of several files. `log_changed`: the log changed while it was read.
+    `arrivals` tell when the log's lines came; `arrivals_note` says why they do not, in a run that has them.
     """
 
     name: str
@@ -43,6 +46,8 @@ class Run:
     starts_from_random_weights: bool = False
     first_stamp_s: float | None = None
     notes: LogNotes = NO_NOTES
+    arrivals: Arrivals | None = None
+    arrivals_note: str | None = None
 
     def number(self, step: StepRecord) -> int | None:
         """The step's number counted from 0, or None where the log gives it none."""
@@ -78,13 +83,16 @@ def read_run(source: str) -> Run:
         )
     files = tuple(Path(name) for name in log_files([source]))
     before = _state(files)
-    sha256 = _sha256(files, Path(source))
+    contents = [_content(file) for file in files]
     log = read_log([source])
-    return _run(source, log, sha256, changed=_state(files) != before)
+    sha256 = _sha256(files, Path(source), contents)
+    lines = contents[0].line_feeds if len(contents) == 1 else 0
+    return _run(source, log, sha256, lines, changed=_state(files) != before)
 
 
-def _run(source: str, log: RunLog, sha256: str, *, changed: bool) -> Run:
+def _run(source: str, log: RunLog, sha256: str, line_feeds: int, *, changed: bool) -> Run:
     directory = run_directory_named(source)
+    came, note = _arrivals(directory, line_feeds)
     return Run(
         name=source,
         steps=log.steps,
@@ -97,6 +105,8 @@ def _run(source: str, log: RunLog, sha256: str, *, changed: bool) -> Run:
         first_stamp_s=log.first_stamp_s,
         last_stamp_s=log.last_stamp_s,
         notes=log_notes([source]),
+        arrivals=came,
+        arrivals_note=note,
         record=directory.record() if directory else None,
         job=directory.job() if directory else None,
         starts_from_random_weights=directory is not None and directory.starts_from_random_weights(),
@@ -108,29 +118,59 @@ def first_number(log: RunLog) -> int:
     return int(log.format in _FROM_ONE and all(step.step != 0 for step in log.steps))
 
 
-def _sha256(files: tuple[Path, ...], source: Path) -> str:
+def _arrivals(directory: RunDirectory | None, line_feeds: int) -> tuple[Arrivals | None, str | None]:
+    """When the lines came of a log with so many line feeds; or why that is not known, where it should be."""
+    if directory is None:
+        return None, None
+    try:
+        came = arrivals(directory.arrivals)
+    except Unfit as reason:
+        return None, str(reason)
+    if came is None:
+        return None, "the launched script writes it, and it is not there" if _should_have_arrivals(directory) else None
+    if came.lines > line_feeds:
+        return None, f"it counts {came.lines} lines, and the log has {line_feeds}"
+    return came, None
+
+
+def _should_have_arrivals(directory: RunDirectory) -> bool:
+    """Whether what was launched times the log's lines; launches before did not."""
+    record, name = directory.record(), directory.arrivals.name.encode()
+    scripts = (directory.root / file.path for file in record.rendered if file.path.endswith(".sh"))
+    return any(script.is_file() and name in script.read_bytes()[:_MOST_SCRIPT_BYTES] for script in scripts)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Content:
+    """What a log says, however it is packed: its hash, and its line feeds."""
+
+    sha256: str
+    line_feeds: int
+
+
+def _sha256(files: tuple[Path, ...], source: Path, contents: Sequence[_Content]) -> str:
     if len(files) == 1:
-        return _content_sha256(files[0])
-    return hashlib.sha256("".join(sorted(_hash_lines(files, source))).encode()).hexdigest()
+        return contents[0].sha256
+    lines = [
+        f"{content.sha256}  {file.relative_to(source).as_posix()}\n"
+        for file, content in zip(files, contents, strict=True)
+    ]
+    return hashlib.sha256("".join(sorted(lines)).encode()).hexdigest()
 
 
-def _hash_lines(files: tuple[Path, ...], source: Path) -> Iterator[str]:
-    for file in files:
-        yield f"{_content_sha256(file)}  {file.relative_to(source).as_posix()}\n"
-
-
-def _content_sha256(file: Path) -> str:
-    """The hash of what a log says, however it is packed; of the file itself where it cannot be unpacked."""
-    found = hashlib.sha256()
+def _content(file: Path) -> _Content:
+    """The hash is of the file itself where it cannot be unpacked."""
+    found, line_feeds = hashlib.sha256(), 0
     with opened(str(file)) as stream:
         try:
             for chunk in chunks(stream):
                 found.update(chunk)
+                line_feeds += chunk.count(b"\n")
         except Exception as error:
             if damage(error) is None:
                 raise
-            return sha256_of(file)
-    return found.hexdigest()
+            return _Content(sha256=sha256_of(file), line_feeds=0)
+    return _Content(sha256=found.hexdigest(), line_feeds=line_feeds)
 
 
 def _state(files: tuple[Path, ...]) -> tuple[tuple[int, int], ...]:

@@ -1,18 +1,12 @@
 """What forbids a figure in the run around the steps: another recipe, how it ended, what ran beside it, the clock."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
-from math import fsum
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from openrecipes.problems import Problem
+from openrecipes.score.clocks import clock_refusals
 from openrecipes.score.scene import Scene
-from openrecipes.score.step_refusals import is_plausible
 
-# Log stamps have whole seconds, and a line is printed a little after the step it tells of.
-_CLOCK_TOLERANCE_S: Final = 2.0
-_CLOCK_TOLERANCE: Final = 0.02
-_FEWEST_STAMPS: Final = 6
 _DUMP: Final = "the argument dump"
 
 
@@ -23,8 +17,7 @@ def run_refusals(scene: Scene) -> Iterator[Problem]:
     yield from _other_record(scene)
     yield from _not_a_measurement(scene)
     yield from profiled(scene)
-    yield from _own_clock(scene)
-    yield from _harness_clock(scene)
+    yield from clock_refusals(scene)
 
 
 def _ended(scene: Scene) -> Iterator[Problem]:
@@ -176,63 +169,4 @@ def profiled(scene: Scene) -> Iterator[Problem]:
             f"{_DUMP} says {on[0]} True, {where}, inside the window {scene.window.first}..{scene.window.last}",
             "measure without the profiler, or let it end before the window",
             key=on[0],
-        )
-
-
-def _own_clock(scene: Scene) -> Iterator[Problem]:
-    """The log's stamps at both ends of the window against the step times between them."""
-    by_number = {scene.run.number(step): step for step in scene.run.steps}
-    scored = scene.scored
-    times = [time for step in scored if (time := step.step_time_s) is not None and is_plausible(time)]
-    if not len(times) == len(scored) == scene.window.steps:
-        return  # their sum is refused already
-    last, before = by_number.get(scene.window.last), by_number.get(scene.window.first - 1)
-    if before is None or before.timestamp_s is None:
-        before, times = by_number.get(scene.window.first), times[1:]
-    if before is None or last is None or before.timestamp_s is None or last.timestamp_s is None:
-        return
-    if before.attempt != last.attempt or before.file != last.file:
-        return
-    told, passed = fsum(times), last.timestamp_s - before.timestamp_s
-    if _is_no_clock([step.timestamp_s for step in scored], times):
-        yield scene.problem(
-            "clock-evenly-spaced",
-            f"the log's stamps lie {passed / len(times):.0f} s apart, step after step, however long the steps took: "
-            "they are no clock, and confirm no step time",
-            "score a log with the trainer's own stamps, if there is one",
-            at=last,
-            severity="warning",
-        )
-        return
-    if abs(told - passed) > _CLOCK_TOLERANCE_S + _CLOCK_TOLERANCE * told:
-        yield scene.problem(
-            "clock-contradiction",
-            f"the step times after step {before.step} up to step {last.step} sum to {told:.1f} s, but the log's own "
-            f"stamps there lie {passed:.0f} s apart",
-            "score a log as the trainer wrote it, whole and of one run",
-            at=last,
-        )
-
-
-def _is_no_clock(stamps: Sequence[float | None], times: Sequence[float]) -> bool:
-    """Whether the stamps are as evenly spaced as no clock shows them beside steps of such different length."""
-    known = [stamp for stamp in stamps if stamp is not None]
-    if len(known) < _FEWEST_STAMPS or len(known) < len(stamps) or max(times) - min(times) <= 2 * _CLOCK_TOLERANCE_S:
-        return False
-    gaps = [after - before for before, after in pairwise(known)]
-    return max(gaps) - min(gaps) < 1
-
-
-def _harness_clock(scene: Scene) -> Iterator[Problem]:
-    job = scene.run.job
-    if job is None or job.end_unix_s is None:
-        return
-    times = (step.step_time_s for step in scene.run.steps)
-    told = fsum(time for time in times if time is not None and is_plausible(time))
-    passed = job.end_unix_s - job.start_unix_s
-    if told > passed + _CLOCK_TOLERANCE_S + _CLOCK_TOLERANCE * passed:
-        yield scene.problem(
-            "job-clock-contradiction",
-            f"the step times sum to {told:.1f} s, but the whole job took {passed:.1f} s",
-            "score the log that belongs to this job",
         )
