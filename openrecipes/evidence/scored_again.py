@@ -17,6 +17,7 @@ from openrecipes.problems import Place, Problem, ProblemsError
 from openrecipes.recipe.model import Recipe
 from openrecipes.recipe.read import LocatedRecipe
 from openrecipes.recipe.write import json_ready
+from openrecipes.runs.left_files import NO_CHANGES
 from openrecipes.score.expected import expected_of
 from openrecipes.score.run_evidence import Run, read_run
 from openrecipes.score.scorecard import Scorecard
@@ -59,10 +60,11 @@ def scored_again(
 
 
 def _runs(root: Path, contents: Contents, folders: tuple[str, ...]) -> list[Run]:
-    """The runs; a redacted log stands for its original, whose hash has been held against run.json's by now."""
+    """The runs; what is redacted stands for its original, whose hash has been held against run.json's by now."""
     runs = []
     for folder in folders:
         run, log = read_run(str(root / folder)), contents.find(f"{folder}/log/train.log")
+        run = replace(run, changes=NO_CHANGES)
         runs.append(replace(run, log_sha256=log.original_sha256) if log and log.is_redacted else run)
     return runs
 

@@ -17,6 +17,7 @@ from openrecipes.recipe.model import Recipe
 from openrecipes.recipe.read import LocatedRecipe, read_recipe
 from openrecipes.rows.manifest import read_manifest
 from openrecipes.runs.directory import RunDirectory
+from openrecipes.runs.left_files import FILES
 from openrecipes.runs.record import RunRecord
 from openrecipes.write_back.evidence import other_work
 
@@ -51,6 +52,7 @@ class RunTies:
         if record.job != job:
             yield self._problem("job.json", "is not the job that run.json records")
         yield from self._hashes(record)
+        yield from self._left(record)
         yield from self._launched(record)
         yield from self._rows(record)
         yield from self._steps(record)
@@ -75,6 +77,24 @@ class RunTies:
         for path, file in self._files.items():
             if not _belongs(path, launched):
                 yield self._problem(path, f"does not belong into a bundle ({file.size_bytes} bytes)", "bundle-extra")
+
+    def _left(self, record: RunRecord) -> Iterator[Problem]:
+        """What the run left beside its log; a telemetry file may be called otherwise here, since hosts are redacted."""
+        recorded = {file.path: file.sha256 for file in record.left}
+        if not recorded:
+            return  # of a run before these were recorded
+        sampled = [sha256 for path, sha256 in recorded.items() if path.startswith(f"{TELEMETRY}/")]
+        for path, file in self._files.items():
+            if path.startswith(f"{TELEMETRY}/"):
+                is_the_runs = file.original_sha256 in sampled
+                if is_the_runs:
+                    sampled.remove(file.original_sha256)
+            else:
+                is_the_runs = path not in FILES or recorded.get(path) == file.original_sha256
+            if not is_the_runs:
+                yield self._problem(path, "is not the file that run.json says the run left")
+        if sampled:
+            yield self._problem(TELEMETRY, f"lacks {len(sampled)} of the files that run.json says the run left")
 
     def _launched(self, record: RunRecord) -> Iterator[Problem]:
         """The recipe as launched against the one that claims the result; what the site set must be a deviation."""

@@ -102,6 +102,9 @@ class RunRecord(Block):
     job: Job | None = Field(description="What the script recorded; null if it never started.")
     log: RawLog | None = Field(description="The raw log; null until the run has ended.")
     steps_read: CountFromZero | None = Field(description="Steps found in the log; null until the run has ended.")
+    left: tuple[FileHash, ...] = Field(
+        default=(), description="What else the run left: environment, reports of nodes, telemetry; empty until its end."
+    )
 
     @property
     def has_ended(self) -> bool:

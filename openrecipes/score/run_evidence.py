@@ -14,6 +14,7 @@ from openrecipes.problems import Place, Problem, UsageError
 from openrecipes.runs.arrivals import Arrivals, Unfit, arrivals
 from openrecipes.runs.directory import RunDirectory, run_directory_named
 from openrecipes.runs.json_files import sha256_of
+from openrecipes.runs.left_files import NO_CHANGES, Changes, changes_since
 from openrecipes.runs.record import Job, RunRecord
 from openrecipes.score.log_notes import NO_NOTES, LogNotes, log_notes
 
@@ -46,6 +47,7 @@ class Run:
     starts_from_random_weights: bool = False
     first_stamp_s: float | None = None
     notes: LogNotes = NO_NOTES
+    changes: Changes = NO_CHANGES
     arrivals: Arrivals | None = None
     arrivals_note: str | None = None
 
@@ -105,6 +107,7 @@ def _run(source: str, log: RunLog, sha256: str, line_feeds: int, *, changed: boo
         first_stamp_s=log.first_stamp_s,
         last_stamp_s=log.last_stamp_s,
         notes=log_notes([source]),
+        changes=changes_since(directory, directory.record()) if directory else NO_CHANGES,
         arrivals=came,
         arrivals_note=note,
         record=directory.record() if directory else None,

@@ -5,6 +5,7 @@ from typing import Final
 
 from openrecipes.problems import Problem
 from openrecipes.score.clocks import clock_refusals
+from openrecipes.score.left_files import left_refusals
 from openrecipes.score.scene import Scene
 
 _DUMP: Final = "the argument dump"
@@ -13,6 +14,7 @@ _DUMP: Final = "the argument dump"
 def run_refusals(scene: Scene) -> Iterator[Problem]:
     """Every problem of the run as a whole."""
     yield from _ended(scene)
+    yield from left_refusals(scene)
     yield from _other_recipe(scene)
     yield from _other_record(scene)
     yield from _not_a_measurement(scene)

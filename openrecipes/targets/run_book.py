@@ -11,6 +11,7 @@ from openrecipes.problems import ProblemsError
 from openrecipes.recipe.read import LocatedRecipe
 from openrecipes.runs.directory import RunDirectory
 from openrecipes.runs.json_files import write_atomically, write_json
+from openrecipes.runs.left_files import left_files
 from openrecipes.runs.outcome import outcome
 from openrecipes.runs.record import LaunchedRecipe, Outcome, RunRecord, utc_now
 from openrecipes.targets.profile_schema import profile_text
@@ -49,7 +50,8 @@ class RunBook:
             was_stopped=was_stopped,
             ended_as=submission.ended_as if submission else None,
         )
-        self.note(outcome=ended, reason=reason, job=job, log=self.run.raw_log(), steps_read=len(timed))
+        raw, left = self.run.raw_log(), left_files(self.run)
+        self.note(outcome=ended, reason=reason, job=job, log=raw, steps_read=len(timed), left=left)
         if ended == "failed":
             self.note(reason=self._with_cause(reason))
         return log

@@ -59,6 +59,7 @@ def test_a_launch_prints_its_record_and_one_line_a_stage(place: Place) -> None:
     assert done.returncode == 0, done.stderr
     record = json.loads(done.stdout)
     assert (record["outcome"], record["steps_read"], record["submission"]["kind"]) == ("completed", 14, "process")
+    assert "environment.json" in {file["path"] for file in record["left"]}
     assert record["run_dir"] == str(place.run_dir.resolve())
     assert record == {"run_dir": record["run_dir"], **json.loads((place.run_dir / "run.json").read_text())}
     assert "ended  step 14 of 14" in done.stderr
