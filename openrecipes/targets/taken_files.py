@@ -16,11 +16,13 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any, Final, cast
 
 # What the scripts of a run write beside what is here already; its log is brought by itself, as it grows.
-FILES: Final = ("job.json", "environment.json", "checkpoint.json", "preflight.json", "nodes.json")
+FILES: Final = (
+    "job.json", "environment.json", "checkpoint.json", "checkpoint-report.json", "preflight.json", "nodes.json",
+)  # fmt: skip
 FOLDERS: Final = ("log", "preflight", "telemetry")
 _LOG: Final = PurePosixPath("log/train.log")
-# The record of the launch that goes on here, and no host's.
-_OF_THE_LAUNCH: Final = "job.json"
+# What the launch writes that goes on here, and no host of it.
+_OF_THE_LAUNCH: Final = ("job.json", "log/arrivals.jsonl", "log/slurm.log")
 # What a host other than the head writes.
 _OF_A_WORKER: Final = ("log", "telemetry")
 _EXIT: Final = "exit-"
@@ -52,9 +54,9 @@ def of_host(index: int) -> Wanted:
     def is_wanted(path: PurePosixPath) -> bool:
         if path.parts[:1] == ("log",) and path.name.startswith(_EXIT):
             return path.as_posix() == f"log/{_EXIT}{index}"
-        if index:
-            return _is_one_of(path, _OF_A_WORKER, ())
-        return path.as_posix() != _OF_THE_LAUNCH and of_a_run(path)
+        if path.as_posix() in _OF_THE_LAUNCH:
+            return False
+        return _is_one_of(path, _OF_A_WORKER, ()) if index else of_a_run(path)
 
     return is_wanted
 

@@ -48,6 +48,7 @@ GIVEN = {
     "environment.json": b"{}",
     "preflight/n1.json": b"{}",
     "log/train.log": b"brought by itself",
+    "log/arrivals.jsonl": b"of the launch",
     "run.json": b"forged",
     "rendered/launch.sh": b"forged",
     "../outside": b"x",
@@ -66,7 +67,8 @@ ODD = [(f"log/{kind}", kind) for kind in (*LINKS, *DEVICES)]
     [
         (
             of_a_run,
-            "job.json environment.json telemetry/n1.jsonl log/ray-n1.log log/exit-0 log/exit-3 preflight/n1.json",
+            "job.json environment.json telemetry/n1.jsonl log/ray-n1.log log/exit-0 log/exit-3 preflight/n1.json "
+            "log/arrivals.jsonl",
         ),
         (of_host(0), "environment.json telemetry/n1.jsonl log/ray-n1.log log/exit-0 preflight/n1.json"),
         (of_host(3), "telemetry/n1.jsonl log/ray-n1.log log/exit-3"),
