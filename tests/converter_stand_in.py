@@ -1,6 +1,6 @@
 """A `python` that stands in for torchrun with slime's converter, one process a node, and runs all else for real.
 
-PLAY in the environment says what it does: `whole` (the default), `die` half-way on the last node, `hang` there,
+PLAY in the environment says what it does: `whole` (the default), `die` half-way on the last node, `hang` half-way,
 `hollow` (ends with 0 and without a tracker). STEP_S is the time that a node takes for its shard; WEIGHT_BYTES its size.
 """
 
@@ -27,11 +27,10 @@ inside.mkdir(exist_ok=True)
 with open(inside / f"__{rank}_0.distcp", "wb") as shard:
     shard.truncate(int(os.environ["WEIGHT_BYTES"]) // nodes + 1)
 time.sleep(float(os.environ.get("STEP_S", "0.01")))
-if rank == nodes - 1:
-    if play == "die":
-        sys.exit(9)
-    if play == "hang":
-        time.sleep(600)
+if play == "die" and rank == nodes - 1:
+    sys.exit(9)
+if play in ("die", "hang"):  # the others wait for that one
+    time.sleep(600)
 if rank == 0:
     while len(list(inside.glob("*.distcp"))) < nodes:
         time.sleep(0.05)
