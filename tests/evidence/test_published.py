@@ -25,7 +25,8 @@ def test_every_figure_of_a_published_bundle_is_derived_again(path: Path) -> None
     found = verify(path, against=recipe)
     assert found.ok, found.problems
     assert len(found.figures) >= 20
-    assert verdict(read_recipe(recipe).recipe).badge == "measured"
+    badge = verdict(read_recipe(recipe).recipe).badge
+    assert badge == ("verified" if name == "qwen3.5-moe-small/h200/openrecipes-tp2-ep2" else "measured")
 
 
 def test_each_recipe_that_we_measured_has_its_bundle() -> None:
