@@ -65,11 +65,8 @@ def parse_recipe(text: str, file: str) -> LocatedRecipe:
     try:
         recipe = Recipe.model_validate(value)
     except ValidationError as error:
-        found = {_path(document.value, item): item for item in reversed(error.errors(include_url=False))}
-        # What YAML could not read is already a problem; only that its key is unknown is news.
-        news = {path: item for path, item in found.items() if path not in bad or item["type"] == "extra_forbidden"}
-        complaints = list(field_problems(document, news, Recipe))
-        bad |= found.keys()
+        complaints = list(field_problems(document, field_errors(document, error), Recipe))
+        bad |= {_path(document.value, item) for item in error.errors(include_url=False)}
     if bad:
         recipe = _partial(Recipe, value, bad, ())
     problems = in_order((*document.problems, *complaints))
@@ -85,6 +82,13 @@ def read_recipe(path: Path) -> LocatedRecipe:
     if errors_in(located.problems):
         raise ProblemsError(*located.problems)
     return located
+
+
+def field_errors(document: LocatedDocument, error: ValidationError) -> dict[Path_, ErrorDetails]:
+    """What a validator complains of, the first for each place in the file; of what YAML could not read only news."""
+    found = {_path(document.value, item): item for item in reversed(error.errors(include_url=False))}
+    told = set(document.unread)
+    return {path: item for path, item in found.items() if path not in told or item["type"] == "extra_forbidden"}
 
 
 def frozen(value: Any) -> Any:

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from openrecipes.located_yaml import located_yaml, read_text
 from openrecipes.problems import Problem, ProblemsError, errors_in, in_order
 from openrecipes.recipe.field_problems import field_problems
-from openrecipes.recipe.read import frozen
+from openrecipes.recipe.read import field_errors, frozen
 from openrecipes.targets.profile import Profile
 from openrecipes.targets.profile_problems import contradictions
 
@@ -24,8 +24,8 @@ def read_profile(path: Path) -> Profile:
     try:
         profile = Profile.model_validate(frozen(document.value))
     except ValidationError as error:
-        found = {tuple(item["loc"]): item for item in reversed(error.errors(include_url=False))}
-        raise ProblemsError(*in_order((*document.problems, *field_problems(document, found, Profile)))) from error
+        complaints = field_problems(document, field_errors(document, error), Profile)
+        raise ProblemsError(*in_order((*document.problems, *complaints))) from error
     found_together = (
         Problem(place=document.place(path), rule=rule, what=what, mend=mend)
         for path, rule, what, mend in contradictions(profile)

@@ -57,6 +57,8 @@ MISTAKES = [
     ("slurm", {"secrets": {"T": {"variable": "A", "file": "/a"}}}, "secrets.T", "profile-secret"),
     ("slurm", {"secrets": {"T": {"variable": "T"}}, "env": {"T": "plain"}}, "secrets.T", "profile-secret"),
     ("slurm", {"secrets": {"T": {"variable": "T"}}, "keep_environment": ["T"]}, "secrets.T", "profile-secret"),
+    ("slurm", {"env": {"A B": "x"}}, "env.A B", "schema-pattern"),
+    ("slurm", {"arguments": {"lr": {"a": 1}}}, "arguments.lr", "schema-kind"),
     ("slurm", {"keep_environment": ["A B"]}, "keep_environment[0]", "schema-pattern"),
     ("slurm", {"time_limit_seconds": 0}, "time_limit_seconds", "schema-range"),
     ("slurm", {"hang": {"medians": 0}}, "hang.medians", "schema-range"),
