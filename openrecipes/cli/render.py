@@ -1,22 +1,25 @@
 """`render RECIPE`."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from openrecipes.catalog.models import model
-from openrecipes.check.overridden import override_problems
+from openrecipes.check.overridden import override_problems, standing_problems
 from openrecipes.cli import output
 from openrecipes.cli.cluster_profile import profile_asked
 from openrecipes.cli.names import recipe_named
 from openrecipes.cli.render_page import difference, document, listing
 from openrecipes.cli.rendered_files import how_to_start, write_rendered_files
-from openrecipes.problems import Place, Problem, ProblemsError, UsageError, errors_in
+from openrecipes.problems import Place, Problem, ProblemsError, UsageError, errors_in, in_order
 from openrecipes.render.command import command, text_of
-from openrecipes.render.located import placed_in
+from openrecipes.render.located import as_launched, placed_in
 from openrecipes.render.model_arguments import notes
-from openrecipes.render.overrides import overridden
+from openrecipes.render.overrides import changed_by
+from openrecipes.render.setting_problems import parsed_setting
 from openrecipes.targets.read_profile import in_profile, placed_in_profile
 from openrecipes.targets.rendering import prepared, target_of
 
@@ -58,17 +61,17 @@ def render(
             {"-o": out, "--force": force, "--sft-data": sft_data, "--first-step-seconds": first_step_seconds}
         )
         with placed_in(located):
-            changed = overridden(located.recipe, settings or ())
+            changed = changed_by(located.recipe, [parsed_setting(text) for text in settings or ()])
+        launched = as_launched(located, changed.recipe) if changed.changes else located
+        _tell(*override_problems(located, changed), *standing_problems(located, launched))
+        with placed_in(located):
             made = command(changed.recipe, model(changed.recipe.model), changed.origins)
-        problems = override_problems(located, changed)
-        if errors_in(problems):
-            raise ProblemsError(*problems)
-        output.problems(problems)
         text, deviations, rendered = text_of(made), changed.deviations, None
         remarks = (*notes(changed.recipe, model(changed.recipe.model)), *difference(changed.recipe, text))
     else:
         profile = profile_asked(cluster, first_step_seconds=first_step_seconds)
-        with placed_in_profile(cluster, profile):
+        standing = () if settings else standing_problems(located, located)
+        with placed_in_profile(cluster, profile), _beside(standing):
             ready = prepared(
                 located,
                 target_of(target, profile),
@@ -78,7 +81,7 @@ def render(
                 allow_shell_env=allow_shell_env,
             )
         made, deviations, rendered = ready.launch.command, ready.deviations, ready.rendered
-        output.problems(in_profile(ready.warnings, cluster, profile))
+        _tell(*in_profile(ready.warnings, cluster, profile), *standing_problems(located, ready.launched))
         text, remarks = listing(rendered), (f"{rendered.entry} starts it; render_sha256 {rendered.render_sha256}",)
         if out:
             write_rendered_files(rendered, out, force=force)
@@ -87,6 +90,22 @@ def render(
     for remark in (*deviations, *remarks):
         output.say(remark)
     output.result(document(made, rendered, deviations), as_json=json, text=text)
+
+
+@contextmanager
+def _beside(standing: tuple[Problem, ...]) -> Iterator[None]:
+    """Lets a refusal out with what stands against the recipe itself."""
+    try:
+        yield
+    except ProblemsError as error:
+        raise type(error)(*in_order((*error.problems, *standing))) from None
+
+
+def _tell(*problems: Problem) -> None:
+    """Prints what only warns. Raises: ProblemsError with all if one is an error."""
+    if errors_in(problems):
+        raise ProblemsError(*in_order(problems))
+    output.problems(in_order(problems))
 
 
 def _refuse_without_target(options: dict[str, object]) -> None:

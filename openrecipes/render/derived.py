@@ -10,10 +10,11 @@ from openrecipes.catalog.models import model
 from openrecipes.figures.throughput import window_tokens
 from openrecipes.figures.window import DEFAULT_RULE, RULES, rule_of
 from openrecipes.layouts.degrees import data_parallel
-from openrecipes.problems import Place, Problem, ProblemsError
+from openrecipes.problems import Place, Problem
 from openrecipes.recipe.model import Recipe
 from openrecipes.recipe.result import Result
 from openrecipes.render.command import command_text
+from openrecipes.render.refusals import refusals
 from openrecipes.render.summary import highlights, label, summary
 
 _HASHES: Final = ("rows_sha256",)
@@ -22,24 +23,29 @@ _BUILT: Final = ("supervised_token_ratio", "parquet_sha256", "parquet_bytes")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Derived:
-    """A whole recipe again, and where the keys that changed with others got their values."""
+    """The recipe again, where the keys that changed with others got their values, and why it has no command.
+
+    Where it is not `whole`, no dp or no window follows, and the old one stands.
+    """
 
     recipe: Recipe
     origins: Mapping[str, str]
+    problems: tuple[Problem, ...]
+    whole: bool
 
 
 def derive(before: Recipe, data: dict[str, Any], asked: Mapping[str, str]) -> Derived:
     """The recipe of plain `data`, in which the keys of `asked` were changed, with everything derived made anew.
 
     Figures, evidence and hashes that no longer hold are emptied; the status says that nothing is measured.
-    Raises: ProblemsError where no dp, no window or no command follows, or an asked value contradicts the others.
+    Where no dp, no window or no command follows, or an asked value contradicts the others, its problems say so.
+    Raises: UsageError for a model that is not known.
     """
     origins: dict[str, str] = {}
     _derive_hardware(data, asked, origins)
     _derive_rows(data, asked)
     problems = [*_derive_dp(data, asked, origins), *_derive_window(data, asked, origins)]
-    if problems:
-        raise ProblemsError(*problems)
+    whole = not problems
     _derive_result(data)
     data["run"] = ""
     recipe = Recipe.model_validate(data)
@@ -47,7 +53,11 @@ def derive(before: Recipe, data: dict[str, Any], asked: Mapping[str, str]) -> De
     if recipe.layout.highlights is not None:
         layout["highlights"] = highlights(recipe)
     recipe = recipe.model_copy(update={"layout": recipe.layout.model_copy(update=layout)})
-    return Derived(recipe=recipe.model_copy(update={"run": command_text(recipe, model(recipe.model))}), origins=origins)
+    found = model(recipe.model)
+    problems += refusals(recipe, found)
+    if not problems:
+        recipe = recipe.model_copy(update={"run": command_text(recipe, found)})
+    return Derived(recipe=recipe, origins=origins, problems=tuple(problems), whole=whole)
 
 
 def _derive_hardware(data: dict[str, Any], asked: Mapping[str, str], origins: dict[str, str]) -> None:

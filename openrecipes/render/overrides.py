@@ -5,51 +5,37 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from openrecipes import units
-from openrecipes.catalog.arguments import argument_catalogue, stack_id_of
 from openrecipes.catalog.models import Model, model
-from openrecipes.problems import Place, Problem, ProblemsError, UsageError, nearest
+from openrecipes.problems import Problem, ProblemsError, UsageError
 from openrecipes.recipe.model import Recipe
 from openrecipes.recipe.write import plain
 from openrecipes.render.command import command
 from openrecipes.render.derived import derive
-from openrecipes.render.keys import MAPPINGS, keys, not_set_by_hand, split_key
+from openrecipes.render.keys import split_key
 from openrecipes.render.model_arguments import INFERRED
 from openrecipes.render.refusals import refusals
+from openrecipes.render.setting_problems import SET, Override, parsed_setting, setting_problems
 from openrecipes.render.settings import flag_of
 from openrecipes.render.training_arguments import published_default
 from openrecipes.render.typed import typed
 
-SET: Final = "--set"
 _FOLLOWS: Final = ("layout.dp", "result.window")  # derived where they are not set
 _NAMED: Final = 3
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Override:
-    """One change: a dotted key, the value as text, and where it comes from (`--set`, a cluster profile)."""
-
-    key: str
-    text: str
-    source: str = SET
-
-    @property
-    def place(self) -> Place:
-        """The key, in what it comes from."""
-        return Place(file=self.source, key=self.key)
-
-    def problem(self, rule: str, what: str, mend: str) -> Problem:
-        """A problem with this change."""
-        return Problem(place=self.place, rule=rule, what=what, mend=mend)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Overridden:
-    """The changed recipe, the changes, where each changed key's value comes from, and the changes in words."""
+    """The changed recipe, the changes, where each changed key's value comes from, and the changes in words.
+
+    `problems` say why the recipe has no command; where it is not `whole`, dp or window is not what should follow.
+    """
 
     recipe: Recipe
     changes: tuple[Override, ...]
     origins: Mapping[str, str]
     deviations: tuple[str, ...]
+    problems: tuple[Problem, ...] = ()
+    whole: bool = True
 
 
 def overridden(recipe: Recipe, settings: Sequence[str]) -> Overridden:
@@ -63,89 +49,60 @@ def overridden(recipe: Recipe, settings: Sequence[str]) -> Overridden:
 
 def with_overrides(recipe: Recipe, overrides: Sequence[Override]) -> Overridden:
     """As `overridden`, for changes from any source; a later one of the same key from elsewhere wins."""
-    _raise(_key_problems(overrides))
-    _raise(_unknown_flags(recipe, overrides))
+    changed = changed_by(recipe, overrides)
+    if changed.problems:
+        raise ProblemsError(*changed.problems)
+    return changed
+
+
+def changed_by(recipe: Recipe, overrides: Sequence[Override]) -> Overridden:
+    """As `with_overrides`, but a recipe without a command comes back with its problems, to be told with others."""
     before = plain(recipe)
-    spelled = (_as_written(override, before) for override in overrides)
-    named = tuple({override.key: override for override in spelled}.values())
-    after, problems = typed(before, [(split_key(o.key), o.text, o.place) for o in named])
-    _raise(problems)
+    named, after = _read(recipe, overrides, before)
     idle = _idle(named, before, after)
-    _raise(_says_what_is(override) for override in idle if override.source == SET)
     ours = tuple(override for override in named if override not in idle)
     if not ours:
         return Overridden(recipe=recipe, changes=(), origins={}, deviations=())
     asked = {override.key: f"{override.source} {override.key}" for override in ours}
     try:
         derived = derive(recipe, after, asked)
-        _raise(_without_effect(ours, recipe, derived.recipe))
+        if not derived.problems:
+            _raise(_without_effect(ours, recipe, derived.recipe))
     except ProblemsError as error:
         raise type(error)(*(_placed(problem, ours) for problem in error.problems)) from None
-    deviations = tuple(_deviation(override, before) for override in ours)
-    origins = {**derived.origins, **asked}
-    return Overridden(recipe=derived.recipe, changes=ours, origins=origins, deviations=deviations)
+    return Overridden(
+        recipe=derived.recipe,
+        changes=ours,
+        origins={**derived.origins, **asked},
+        deviations=tuple(_deviation(override, before) for override in ours),
+        problems=tuple(_placed(problem, ours) for problem in derived.problems),
+        whole=derived.whole,
+    )
 
 
-def parsed_setting(text: str) -> Override:
-    """The change that `KEY=VALUE` asks for. Raises: UsageError where there is no `=`."""
-    key, equals, value = text.partition("=")
-    if not equals:
-        place = Place(file=SET, key=key)
-        what = "has no value"
-        raise UsageError(Problem(place=place, rule="set-value", what=what, mend=f"write --set {key}=VALUE"))
-    return Override(key=key.strip(), text=value)
+def _read(
+    recipe: Recipe, overrides: Sequence[Override], before: Mapping[str, Any]
+) -> tuple[tuple[Override, ...], dict[str, Any]]:
+    """The changes, one a key, and the plain data with them. Raises: UsageError with all that cannot be meant."""
+    problems = list(setting_problems(recipe, overrides))
+    bad = {problem.place for problem in problems}
+    spelled = (_as_written(override, before) for override in overrides if override.place not in bad)
+    named = tuple({override.key: override for override in spelled}.values())
+    after, unfit = typed(before, [(split_key(o.key), o.text, o.place) for o in named])
+    problems += unfit
+    bad |= {problem.place for problem in unfit}
+    for override in _idle(named, before, after):
+        # Beside a mistake, the value that a derived key has may well be meant.
+        if override.source == SET and override.place not in bad and not (problems and override.key in _FOLLOWS):
+            problems.append(_says_what_is(override))
+    _raise(problems)
+    return named, after
 
 
 def _raise(problems: Iterable[Problem]) -> None:
     found = tuple(problems)
     if found:
         raise UsageError(*found)
-
-
-def _key_problems(overrides: Sequence[Override]) -> Iterator[Problem]:
-    seen: dict[tuple[str, str], str] = {}
-    for override in overrides:
-        reason = not_set_by_hand(override.key, override.text)
-        if reason:
-            yield override.problem("set-derived", reason.what, reason.mend)
-        elif not _is_known(override.key):
-            yield _unknown(override)
-        first = seen.setdefault((override.source, override.key), override.text)
-        if first != override.text:
-            what = f"is set to {first} and to {override.text}"
-            yield override.problem("set-twice", what, "keep one of the two")
-
-
-def _is_known(key: str) -> bool:
-    name, dot, entry = key.partition(".")
-    return bool(entry) if dot and name in MAPPINGS else key in keys()
-
-
-def _unknown(override: Override) -> Problem:
-    known = [*keys(), *MAPPINGS]
-    same_end = [key for key in known if key.rpartition(".")[2] == override.key.rpartition(".")[2]]
-    guess = same_end[0] if len(same_end) == 1 else nearest(override.key, known)
-    if override.key in MAPPINGS:
-        what, guess = "holds many values", f"{override.key}.NAME"
-    else:
-        what = "is no key of a recipe"
-    mend = f"write {guess}" if guess else "`openrecipes show RECIPE --json` prints all keys"
-    return override.problem("set-unknown-key", what, mend)
-
-
-def _unknown_flags(recipe: Recipe, overrides: Sequence[Override]) -> Iterator[Problem]:
-    """Arguments that slime has not at the recipe's commits, and would drop without a word."""
-    stack = stack_id_of(recipe.stack.framework or "", recipe.stack.megatron_lm or "")
-    if recipe.trainer != "slime" or stack is None:
-        return
-    for override in overrides:
-        name, _, entry = override.key.partition(".")
-        known = argument_catalogue(stack).parser if name == "arguments" else None
-        if known is not None and known.find(flag_of(entry)) is None:
-            guess = known.nearest(flag_of(entry))
-            mend = f"write arguments.{guess.removeprefix('--').replace('-', '_')}" if guess else "leave it out"
-            what = f"slime has no {flag_of(entry)}, and would drop it in silence"
-            yield override.problem("argument-unknown", what, mend)
 
 
 def _as_written(override: Override, before: Mapping[str, Any]) -> Override:

@@ -9,7 +9,8 @@ from openrecipes.problems import Place, Problem, ProblemsError, UsageError, erro
 from openrecipes.recipe.read import LocatedRecipe
 from openrecipes.render.command import command
 from openrecipes.render.located import as_launched, placed, placed_in
-from openrecipes.render.overrides import Override, parsed_setting, shown, with_overrides
+from openrecipes.render.overrides import changed_by, shown
+from openrecipes.render.setting_problems import Override, parsed_setting
 from openrecipes.targets.checkpoint_paths import checkpoint_warnings
 from openrecipes.targets.gpu_refusals import gpu_refusals
 from openrecipes.targets.kubernetes import KubernetesTarget
@@ -74,9 +75,11 @@ def prepared(
     Raises: UsageError for a setting that does not hold; ProblemsError with everything that cannot be launched so.
     """
     with placed_in(located):
-        changed = with_overrides(
-            located.recipe, (*_site_overrides(profile), *(parsed_setting(text) for text in settings))
-        )
+        changed = changed_by(located.recipe, (*_site_overrides(profile), *(parsed_setting(text) for text in settings)))
+    if changed.problems:
+        without_command = (*override_problems(located, changed), *gpu_refusals(changed.recipe, profile))
+        raise ProblemsError(*in_order(placed(problem, located) for problem in without_command))
+    with placed_in(located):
         found = model(changed.recipe.model)
         made = command(changed.recipe, found, changed.origins)
     launch = Launch(

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
+from openrecipes.check.overridden import override_problems
 from openrecipes.check.report import check_text
 from openrecipes.problems import OutsideError, Place, Problem, ProblemsError, UsageError, errors_in
 from openrecipes.recipe.model import Recipe
@@ -16,7 +17,8 @@ from openrecipes.recipe.read import LocatedRecipe
 from openrecipes.recipe.write import plain, recipe_text
 from openrecipes.render.derived import derive
 from openrecipes.render.located import placed_in
-from openrecipes.render.overrides import overridden
+from openrecipes.render.overrides import changed_by
+from openrecipes.render.setting_problems import parsed_setting
 
 INTENDED = "intended, not measured"
 
@@ -41,11 +43,14 @@ def new_recipe(source: LocatedRecipe, path: Path, settings: Sequence[str]) -> Ne
     """
     with placed_in(source):
         if settings:
-            changed = overridden(source.recipe, settings)
+            changed = changed_by(source.recipe, [parsed_setting(text) for text in settings])
             recipe, changes, origins = changed.recipe, changed.deviations, changed.origins
+            no_command = override_problems(source, changed) if changed.problems else ()
         else:
             derived = derive(source.recipe, plain(source.recipe), {})
-            recipe, changes, origins = derived.recipe, (), derived.origins
+            recipe, changes, origins, no_command = derived.recipe, (), derived.origins, derived.problems
+        if no_command:
+            raise ProblemsError(*no_command)
     if not any(setting.startswith("stack.source=") for setting in settings):
         recipe = recipe.model_copy(update={"stack": recipe.stack.model_copy(update={"source": INTENDED})})
     text = recipe_text(recipe, _header_path(path))

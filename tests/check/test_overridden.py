@@ -8,7 +8,8 @@ from varied_recipes import PUBLISHED, SMOKE
 from openrecipes.check.overridden import override_problems
 from openrecipes.problems import Problem
 from openrecipes.recipe.read import LocatedRecipe, read_recipe
-from openrecipes.render.overrides import Override, overridden, with_overrides
+from openrecipes.render.overrides import changed_by, overridden, with_overrides
+from openrecipes.render.setting_problems import Override, parsed_setting
 
 
 def located(path: Path = PUBLISHED[-1]) -> LocatedRecipe:
@@ -82,6 +83,14 @@ def test_what_the_original_breaks_is_not_told_again() -> None:
     )
     assert problems("arguments.lr=2e-5", original=broken) == ()
     assert {problem.rule for problem in problems("arguments.lr=abc", original=broken)} == {"argument-value"}
+
+
+def test_a_dp_that_does_not_follow_hides_no_argument_and_breaks_no_other_rule() -> None:
+    original = located()
+    changed = changed_by(original.recipe, [parsed_setting("layout.tp=3"), parsed_setting("arguments.lr=abc")])
+    assert not changed.whole
+    found = [(problem.place.key, problem.rule) for problem in override_problems(original, changed)]
+    assert found == [("arguments.lr", "argument-value"), ("layout.dp", "layout-gpus")]
 
 
 def test_a_cluster_profiles_override_is_told_where_it_stands() -> None:

@@ -4,6 +4,7 @@ import hashlib
 import json
 from pathlib import Path
 
+import pytest
 import yaml
 from called import Called, openrecipes
 from varied_recipes import PUBLISHED, SMOKE
@@ -141,3 +142,52 @@ def test_a_setting_that_breaks_the_recipe_prints_no_command() -> None:
     done = render(NAME, "--set", "layout.ep=30", "--json")
     assert done.returncode == 1
     assert {(p["file"], p["key"]) for p in json.loads(done.stdout)["problems"]} == {("--set", "layout.ep")}
+
+
+def test_all_settings_that_break_the_recipe_are_told_beside_the_one_that_leaves_no_command() -> None:
+    settings = ("layout.layer_split=[10, 15, 20, 15]", "layout.ep=30", "arguments.lr=abc")
+    words = [word for setting in settings for word in ("--set", setting)]
+    for more in ((), ("--cluster", str(ROOT / "launch" / "clusters" / "slurm-p5en.yaml"))):
+        done = render(NAME, *words, "--json", *more)
+        assert done.returncode == 1
+        problems = json.loads(done.stdout)["problems"]
+        assert {problem["key"] for problem in problems} == {"layout.layer_split", "layout.ep", "arguments.lr"}
+        assert {problem["file"] for problem in problems} == {"--set"}
+
+
+def bad(tmp_path: Path, *changes: tuple[str, str]) -> str:
+    text = PUBLISHED[2].read_text()
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    path = tmp_path / "bad.yaml"
+    path.write_text(text)
+    return str(path)
+
+
+UNSOUND = (("  ep: 32", "  ep: 30"), ("label: TP2 PP4", "label: TP4 PP4"))
+
+
+@pytest.mark.parametrize("more", [(), ("--cluster", str(ROOT / "launch" / "clusters" / "slurm-p5en.yaml"))])
+def test_a_recipe_whose_fields_check_refuses_has_no_command(tmp_path: Path, more: tuple[str, ...]) -> None:
+    path = bad(tmp_path, *UNSOUND)
+    done = render(path, *more)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"{path}:62:layout.ep: ep 30 does not divide the model's 512 experts" in done.stderr
+    assert "layout.label: warning: TP4 PP4" in done.stderr
+    still = render(path, "--set", "arguments.lr=2e-5", *more)
+    assert still.returncode == 1
+    assert f"{path}:62:layout.ep: ep 30 does not divide the model's 512 experts" in still.stderr
+    mended = render(path, "--set", "layout.ep=16", *more)
+    assert mended.returncode == 0, mended.stderr
+    assert "ep 30" not in mended.stderr
+
+
+def test_words_and_figures_that_are_wrong_are_told_and_the_command_is_printed(tmp_path: Path) -> None:
+    done = render(bad(tmp_path, ("label: TP2 PP4", "label: TP4 PP4"), ("mfu: 0.054", "mfu: 0.064")))
+    assert (done.returncode, done.stdout) == (0, render(NAME).stdout)
+    assert [rule for rule in ("words-label", "figure-mfu") if f"[{rule}]" in done.stderr] == [
+        "words-label",
+        "figure-mfu",
+    ]
+    assert done.stderr.count("warning: ") == 2

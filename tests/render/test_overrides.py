@@ -16,7 +16,8 @@ from openrecipes.recipe.result import Result
 from openrecipes.recipe.write import plain, recipe_text
 from openrecipes.render.command import command, command_text
 from openrecipes.render.keys import MAPPINGS, keys
-from openrecipes.render.overrides import Override, overridden, shown, value_at, with_overrides
+from openrecipes.render.overrides import overridden, shown, value_at, with_overrides
+from openrecipes.render.setting_problems import Override
 
 DERIVED = {
     "layout.dp",
@@ -239,6 +240,31 @@ def test_all_wrong_settings_are_told_at_once_and_say_where_they_stand() -> None:
         "layout.tp",
     ]
     assert {problem.place.file for problem in caught.value.problems} == {"--set"}
+
+
+def test_mistakes_of_every_kind_are_told_at_once() -> None:
+    kinds = {
+        "layout.ttp=1": "set-unknown-key",
+        "layout.tp": "set-value",
+        "arguments.lrr=1": "argument-unknown",
+        "gpu.count=many": "schema-kind",
+        "layout.pp=4": "set-no-effect",
+    }
+    kind, found = rules(*kinds, "layout.dp=16")
+    assert kind is UsageError
+    assert sorted(name for _, name in found) == sorted(kinds.values())
+
+
+def test_what_does_not_follow_is_told_beside_what_has_no_command() -> None:
+    found = rules("layout.tp=3", "result.steps_per_run=1", "arguments.num_layers=2")
+    assert found == (
+        ProblemsError,
+        [
+            ("layout.dp", "layout-gpus"),
+            ("result.steps_per_run", "window-steps"),
+            ("arguments.num_layers", "argument-model"),
+        ],
+    )
 
 
 def test_the_origin_of_what_is_set_and_derived_is_known() -> None:

@@ -83,6 +83,13 @@ def test_a_setting_that_does_not_hold_is_refused(tmp_path: Path, settings: tuple
         new_recipe(_published(), tmp_path / "x.yaml", settings)
 
 
+def test_what_breaks_rules_is_told_beside_what_leaves_no_command(tmp_path: Path) -> None:
+    with pytest.raises(ProblemsError) as refused:
+        new_recipe(_published(), tmp_path / "x.yaml", ("layout.layer_split=[10, 15, 20, 15]", "layout.ep=30"))
+    found = {problem.rule for problem in refused.value.problems}
+    assert found == {"layout-split-middle", "layout-experts", "layout-expert-gpus"}
+
+
 def test_nothing_is_written_over_not_even_a_dangling_link(tmp_path: Path) -> None:
     made = new_recipe(_published(), tmp_path / "x.yaml", ())
     (tmp_path / "x.yaml").symlink_to(tmp_path / "elsewhere.yaml")
