@@ -131,6 +131,8 @@ def _end(evidence: Evidence) -> Finding | None:
     done, wanted = steps_done(log), steps_wanted(evidence)
     claim = evidence.success
     if job is not None and job.has_ended and job.signal is None:
+        if job.exit_status != 0 and job.cause is not None:
+            return computed("launch_stopped", job.cause)
         if job.exit_status != 0:
             return computed("unknown_exit", f"exit status {job.exit_status}, with {_of(done, wanted)} in the log")
         name = "stopped_early" if done else "success_without_step"

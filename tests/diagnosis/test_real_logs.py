@@ -105,3 +105,24 @@ def test_another_models_checkpoint_is_named_first_in_the_log_of_a_run_that_had_o
     assert found.cause is not None
     assert (found.outcome, found.cause.name) == ("failed", "checkpoint_mismatch")
     assert "linear_attn.dt_bias" in found.cause.text
+
+
+# Real slime on one H200 through `run --target local`, each run spoilt on purpose (docs/real-run.md).
+SPOILT = {
+    "bad-row": ("dataset_invalid", "row 5 of ", 1),
+    "hang": ("hang", "no step for 55 s", 3),
+    "head-lost": ("ray_ended", "Ray ended on the head", 2),
+    "nan": ("nan_gradient", "found NaN in local grad norm", 2),
+    "oom": ("cuda_oom", "Tried to allocate 60.62 GiB", 0),
+    "rank-killed": ("rank_killed", "A worker died or was killed", 2),
+    "rows-run-out": ("rows_run_out", "14 batches of 4 rows take 56", 0),
+}
+
+
+@pytest.mark.parametrize("name", SPOILT)
+def test_what_was_spoilt_in_a_real_run_is_what_is_named(name: str) -> None:
+    found = diagnose([str(LOGS.parent / "runs" / f"failed-{name}.log.gz")])
+    assert found.cause is not None
+    wanted, words, steps = SPOILT[name]
+    assert (found.outcome, found.cause.name, found.steps_done) == ("failed", wanted, steps)
+    assert words in found.cause.text
