@@ -21,8 +21,9 @@ def cost_in_words(measured: Recipe, launched: Recipe, profile: Profile) -> tuple
     if price is None:
         return None
     hours, gpus = measured.result.gpu_hours, launched.gpu.count
+    is_as_measured = (gpus, launched.gpu.type) == (measured.gpu.count, measured.gpu.type)
     at = f"at ${price.usd_per_gpu_hour:.2f} a GPU-hour ({price.id})"
-    if hours is not None and gpus == measured.gpu.count:
+    if hours is not None and is_as_measured:
         hours *= launched.result.steps_per_run / measured.result.steps_per_run
         usd = hours * price.usd_per_gpu_hour
         return usd, f"its own run says {hours:,.1f} GPU-hours, ${usd:,.0f} {at}"

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from openrecipes.cli import output
 from openrecipes.cli.ask_cost import cost_in_words
-from openrecipes.cli.launching import Asked
+from openrecipes.cli.launching import Asked, refuse_where, rows_missing
 from openrecipes.cli.render_page import document, listing
 from openrecipes.cli.run_page import files_table, log_tail, shown_path
 from openrecipes.problems import OutsideError
@@ -23,7 +23,12 @@ from openrecipes.targets.submit import write_rendered
 
 
 def dry_run(asked: Asked, ready: Prepared) -> tuple[dict[str, Any], str]:
-    """What `render --json` prints, and the files with what would be done with them."""
+    """What `render --json` prints, and the files with what would be done with them.
+
+    Raises: UsageError where the launch could not write; ProblemsError and OutsideError where Slurm would not take it.
+    """
+    refuse_where(asked, ready)
+    output.problems(rows_missing(asked, ready))
     how = {
         "slurm": "would be submitted, in the directory RUN: sbatch --parsable --job-name=NAME rendered/launch.sh RUN",
         "kubernetes": "would be created with kubectl, after configmap.yaml",

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from openrecipes.check.report import check_recipe
@@ -11,7 +11,7 @@ from openrecipes.cli.ask_cost import ask_cost, price_of
 from openrecipes.cli.following import stay_with
 from openrecipes.cli.run_progress import run_progress
 from openrecipes.cli.run_rows import built_rows, given_rows, refuse_far_source
-from openrecipes.problems import Place, Problem, ProblemsError, errors_in
+from openrecipes.problems import Place, Problem, ProblemsError, errors_in, unreadable
 from openrecipes.recipe.read import LocatedRecipe, read_recipe
 from openrecipes.runs.directory import (
     RunDirectory,
@@ -86,7 +86,7 @@ def begun(asked: Asked, ready: Prepared) -> RunBook:
     with placed_in_profile(asked.cluster, asked.profile):
         _refuse_other_image(asked.profile)
         refuse_place(ready)
-    refuse_directory(ready, asked.run_dir or Path(asked.profile.paths.runs or RUNS))
+    refuse_where(asked, ready)
     rows = _rows_before(asked, ready)
     book = open_book(_directory(asked), ready, asked.recipe, asked.settings)
     output.say(f"run directory: {book.run.root}")
@@ -96,6 +96,24 @@ def begun(asked: Asked, ready: Prepared) -> RunBook:
         elif _rows_file(asked) is None:
             book.note(rows=built_rows(ready.launched, book.run))
     return book
+
+
+def refuse_where(asked: Asked, ready: Prepared) -> None:
+    """Nothing, if a job of this kind can write where its run directory would be. Raises: UsageError."""
+    refuse_directory(ready, asked.run_dir or Path(asked.profile.paths.runs or RUNS))
+
+
+def rows_missing(asked: Asked, ready: Prepared) -> tuple[Problem, ...]:
+    """Why a launch would have no rows, as warnings of a dry run."""
+    file = asked.sft_data or asked.profile.paths.sft_data
+    try:
+        if file is None:
+            refuse_far_source(ready.launched)
+        elif asked.sft_data is not None and not asked.sft_data.is_file():
+            raise unreadable(str(asked.sft_data), "there is no such file", "build it, or name another with --sft-data")
+    except ProblemsError as error:
+        return tuple(replace(problem, severity="warning") for problem in error.problems)
+    return ()
 
 
 def start(book: RunBook, ready: Prepared) -> Job:

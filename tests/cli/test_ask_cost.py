@@ -60,6 +60,8 @@ def test_figures_of_so_many_gpus_say_nothing_of_another_number(published):
     settings = ["gpu.count=64", "layout.ep=16", "workload.global_batch=64"]
     launched = overridden(published.recipe, settings).recipe
     assert cost_in_words(published.recipe, launched, THIS_MACHINE)[1].startswith("64 GPUs, $506 an hour ")
+    ported = overridden(published.recipe, ["gpu.type=H100"]).recipe
+    assert cost_in_words(published.recipe, ported, THIS_MACHINE)[1].startswith("128 GPUs, $881 an hour ")
 
 
 def test_on_a_terminal_the_caller_is_asked(published, monkeypatch):

@@ -115,6 +115,16 @@ def test_a_dry_run_shows_what_would_be_started_and_makes_nothing(place: Place) -
     assert {path.name for path in place.folder.iterdir()} - {path.name for path in before} == {"recipes", "site.yaml"}
 
 
+def test_a_dry_run_says_what_a_launch_would_not_find(place: Place) -> None:
+    place.run_dir = place.folder / "100%"
+    odd = place.call(*place.words("--dry-run", target="slurm"))
+    assert (odd.returncode, odd.stdout) == (2, "")
+    assert "holds %, which Slurm expands in the path of a job's output" in odd.stderr
+    no_rows = place.call(*place.words("--dry-run", "--sft-data", "no.parquet"))
+    assert (no_rows.returncode, no_rows.stdout != "") == (0, True)
+    assert "no.parquet: warning: there is no such file" in no_rows.stderr
+
+
 def test_a_secret_that_is_not_set_is_refused_at_its_line_and_a_dry_run_needs_none(place: Place) -> None:
     words = place.words(secrets={"HF_TOKEN": {"variable": "NO_SUCH_VARIABLE"}})
     done = place.call(*words)
