@@ -30,7 +30,7 @@ from openrecipes.targets.run_book import RunBook, open_book
 from openrecipes.targets.starting import found_again, refuse_directory, refuse_place, started
 from openrecipes.targets.stop import stop, stop_request
 from openrecipes.targets.target import Launch
-from openrecipes.targets.this_machine import machine_refusals, this_machine
+from openrecipes.targets.this_machine import machine_refusals, python_refusals, this_machine
 
 RUNS = Path("runs")
 
@@ -182,6 +182,7 @@ def _refusals_here(launch: Launch, *, dry: bool) -> Iterator[Problem]:
     """What this machine lacks, where it is the target, and secrets that are to come from its environment."""
     if launch.profile.target == "local":
         yield from machine_refusals(launch, this_machine())
+        yield from python_refusals(launch.profile)
     for name, secret in launch.profile.secrets.items():
         if secret.variable is not None and secret.variable not in os.environ:
             yield Problem(

@@ -8,13 +8,14 @@ from rich.table import Table
 from rich.text import Text
 
 from openrecipes.cli import output
+from openrecipes.cli.cluster_profile import profile_asked
 from openrecipes.cli.names import recipe_named
-from openrecipes.problems import Place, Problem, UsageError, errors_in, printable
+from openrecipes.problems import Place, Problem, ProblemsError, UsageError, errors_in, printable
+from openrecipes.targets.gpu_refusals import gpu_refusals
 from openrecipes.targets.preflight import nodes_wanted, preflight_here, verdict
 from openrecipes.targets.preflight_nodes import reports_of_nodes
 from openrecipes.targets.preflight_words import preflight_words
-from openrecipes.targets.profile import THIS_MACHINE
-from openrecipes.targets.read_profile import read_profile
+from openrecipes.targets.read_profile import placed_in_profile
 
 app = typer.Typer(add_completion=False)
 
@@ -34,8 +35,12 @@ def preflight(
 
     Example: openrecipes preflight --recipe qwen3.5-moe-mini/cpu/smoke-dp2
     """
-    profile = read_profile(cluster) if cluster else THIS_MACHINE
+    profile = profile_asked(cluster)
     wanted = recipe_named(recipe).recipe if recipe else None
+    with placed_in_profile(cluster, profile):
+        refused = tuple(gpu_refusals(wanted, profile)) if wanted else ()
+        if refused:
+            raise ProblemsError(*refused)
     words = preflight_words(profile, wanted)
     if profile.target == "kubernetes":
         raise UsageError(_inside_the_job(profile.title))

@@ -130,7 +130,9 @@ def _json_of(command: Sequence[str], rule: str, statuses: tuple[int, ...] = (0,)
         ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_LIMIT_S)
         failed = None if ran.returncode in statuses else ran.stderr.strip()[-500:] or f"exit status {ran.returncode}"
         document = json.loads(ran.stdout) if failed is None else {}
-    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+    except OSError as error:
+        failed = f"{command[0]} cannot be started: {error.strerror}"
+    except (ValueError, subprocess.TimeoutExpired) as error:
         failed = str(error)[:500]
     if failed is not None:
         raise OutsideError(Problem(place=Place(), rule=rule, what=failed, mend="run it by hand to see why"))

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -9,7 +10,7 @@ from importlib.util import find_spec
 from openrecipes.problems import Place, Problem
 from openrecipes.recipe.model import Recipe
 from openrecipes.stack import capture
-from openrecipes.targets.profile import THIS_MACHINE
+from openrecipes.targets.profile import THIS_MACHINE, Profile
 from openrecipes.targets.target import Launch
 
 _SMOKE_NEEDS = ("torch", "transformers")
@@ -59,6 +60,19 @@ def machine_refusals(launch: Launch, machine: Machine) -> Iterator[Problem]:
             rule="target-trainer",
             what=f"the smoke trainer needs {' and '.join(missing)}, not installed here",
             mend="install the extra: pip install 'openrecipes[smoke]'",
+        )
+
+
+def python_refusals(profile: Profile) -> Iterator[Problem]:
+    """An interpreter of the job that is not on this machine; one in a container is not looked for."""
+    # A launch puts our own python3 first on PATH.
+    named = profile.python != THIS_MACHINE.python and profile.container is None
+    if named and shutil.which(profile.python) is None:
+        yield Problem(
+            place=Place(file=profile.title, key="python"),
+            rule="target-python",
+            what=f"{profile.python} is no program that can be started here",
+            mend="name the job's interpreter, one that has what the trainer needs",
         )
 
 

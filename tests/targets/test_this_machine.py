@@ -7,9 +7,10 @@ from openrecipes.recipe.read import read_recipe
 from openrecipes.render.command import command
 from openrecipes.shipped import shipped
 from openrecipes.stack import capture
+from openrecipes.targets.container import Container
 from openrecipes.targets.profile import THIS_MACHINE
 from openrecipes.targets.target import Launch
-from openrecipes.targets.this_machine import Machine, machine_refusals, this_machine
+from openrecipes.targets.this_machine import Machine, machine_refusals, python_refusals, this_machine
 
 SMOKE = frozenset({"torch", "transformers"})
 PUBLISHED = ("recipes", "qwen3.5-397b-a17b", "h200", "attune-tp2-pp4-ep32.yaml")
@@ -59,6 +60,15 @@ def test_the_smoke_trainers_packages_must_be_there():
     assert problem.what == "the smoke trainer needs transformers, not installed here"
     elsewhere = launch(smoke_recipe(), python="/opt/venv/bin/python")
     assert not list(machine_refusals(elsewhere, machine(modules=frozenset())))
+
+
+def test_an_interpreter_that_is_not_here_is_told():
+    (problem,) = python_refusals(THIS_MACHINE.model_copy(update={"python": "/no/such/python"}))
+    assert (problem.rule, problem.what) == ("target-python", "/no/such/python is no program that can be started here")
+    assert not list(python_refusals(THIS_MACHINE))
+    container = Container(runtime="docker", image="a@sha256:" + "0" * 64)
+    inside = THIS_MACHINE.model_copy(update={"python": "/no/such/python", "container": container})
+    assert not list(python_refusals(inside))
 
 
 @pytest.mark.parametrize(
