@@ -1,8 +1,10 @@
 """Programs that stand in for a trainer's: `python3` as a launch calls it, `ray`, and a trainer that plays a part.
 
 PLAY in the recipe's environment says which: `steps` (the default), `hang`, `deaf` to TERM, `orphan` (leaves one),
-`raise` (prints a traceback, then its steps), `stall` (never ends after them), `raise-stall` (both).
-STEPS, STATUS and STEP_S say how many steps, the exit status, and how long a step takes; SAYS what is raised.
+`raise` (prints a traceback, then its steps), `stall` (never ends after them), `raise-stall` (both), `linger` (leaves a
+process that on TERM loses its environment and lives on for LINGER_S).
+STEPS, STATUS and STEP_S say how many steps, the exit status, and how long a step takes; SAYS what is raised. As slime
+does, it prints the records of the rollouts, which are ahead of its steps; FIRST_S lie between the first of both.
 """
 
 import shlex
@@ -25,13 +27,28 @@ if play in ("orphan", "deaf"):
     subprocess.Popen([sys.executable, "-c", deaf], start_new_session=True)
 if play in ("hang", "deaf"):
     time.sleep(600)
+if play == "linger":
+    mark = os.path.join(os.path.dirname(seen), "lingers")
+    lives_on = f"trap 'exec env -i sleep {os.environ['LINGER_S']}' TERM; echo $$ >{mark!r}; while :; do sleep 0.1; done"
+    subprocess.Popen(["bash", "-c", lives_on], start_new_session=True)
+    while not os.path.exists(mark):
+        time.sleep(0.01)
 if play.startswith("raise"):
     print("Traceback (most recent call last):\\n  File 'train.py', line 1, in <module>")
     print(os.environ.get("SAYS", "ValueError: made up"), flush=True)
-step_s = float(os.environ.get("STEP_S", "0.002"))
-for n in range(int(os.environ.get("STEPS", "14"))):
+step_s, steps = float(os.environ.get("STEP_S", "0.002")), int(os.environ.get("STEPS", "14"))
+def fed(n):
+    stamp = time.strftime("[%Y-%m-%d %H:%M:%S]")
+    rows = {"rollout/response_len/mean": 4940.0, "perf/rollout_time": 0.1}
+    print(f"{stamp} rollout.py:1303 - perf {n}: {rows}", flush=True)
+for n in range(min(2, steps)):
+    fed(n)
+time.sleep(float(os.environ.get("FIRST_S", "0")))
+for n in range(steps):
     time.sleep(step_s)
     stamp = time.strftime("[%Y-%m-%d %H:%M:%S]")
+    if n + 2 < steps:
+        fed(n + 2)
     step = {"train/loss": 1.5, "train/grad_norm": 0.5, "train/lr-pg_0": 1e-5, "train/step": n}
     perf = {"perf/train_wait_time": 0.0, "perf/train_time": step_s, "perf/step_time": step_s}
     print(f"{stamp} model.py:9 - step {n}: {step}")

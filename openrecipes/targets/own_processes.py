@@ -27,15 +27,31 @@ def own_processes(run_directory: Path) -> tuple[int, ...]:
 
 
 def kill_own_processes(run_directory: Path, *, within_s: float = 10) -> tuple[int, ...]:
-    """Kills them; ids of those that are still there after `within_s`."""
+    """Kills them and waits until they are gone; ids of those that are still there after `within_s`.
+
+    One that is ending loses its environment first, and for seconds holds what it has of a GPU: those that were seen
+    are watched until they end.
+    """
     end = time.monotonic() + within_s
-    while left := own_processes(run_directory):
-        for pid in left:
+    seen: dict[int, str] = {}
+    while True:
+        for pid in own_processes(run_directory):
+            seen.setdefault(pid, _born(pid) or "")
             try:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 continue
-        if time.monotonic() > end:
-            break
+        left = tuple(pid for pid, born in sorted(seen.items()) if born and _born(pid) == born)
+        if not left or time.monotonic() > end:
+            return left
         time.sleep(0.05)
-    return left
+
+
+def _born(pid: int) -> str | None:
+    """When a process started, in ticks since the system did; None of one that has ended, its parent told or not."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    state, *more = stat.rpartition(")")[2].split()  # a name before it may hold anything
+    return None if state in ("Z", "X") else more[18]

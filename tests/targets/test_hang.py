@@ -66,6 +66,11 @@ def test_a_step_that_is_many_medians_late_ends_the_run(ended):
     assert outcome(run.job(), steps_read=3, steps_wanted=14, was_stopped=False)[0] == "failed"
 
 
+def test_batches_that_are_ready_before_the_first_step_are_no_steps(ended):
+    run, _ = ended({"PLAY": "steps", "FIRST_S": "5"}, at_least_seconds=2)
+    assert (run.job().exit_status, run.job().cause) == (0, None)
+
+
 def test_the_time_limit_ends_a_run_that_no_scheduler_ends(ended):
     run, took = ended({"PLAY": "steps", "STEP_S": "3"}, limit_s=4)
     job = run.job()

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -179,6 +180,15 @@ def test_a_deaf_trainer_is_killed_after_its_grace(stage, monkeypatch):
     stop(script)
     assert run.job().signal == "TERM"
     assert own_processes(run.root) == ()
+
+
+def test_a_run_ends_after_what_it_started_even_where_that_is_slow_to_go(stage):
+    """As a rank is that gives back a GPU's memory: for seconds it is there, without environment or open files."""
+    run = ended(stage, stage.launch(env={"PLAY": "linger", "LINGER_S": "3"}))
+    assert run.job().exit_status == 0
+    pid = int((run.root / "log" / "lingers").read_text())
+    assert not Path(f"/proc/{pid}").exists() or "Z" in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    assert "killed, and still there" not in run.log.read_text()
 
 
 def test_a_second_signal_kills_at_once_and_the_job_has_no_end(stage):
