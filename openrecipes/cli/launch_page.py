@@ -16,6 +16,7 @@ from openrecipes.cli.launching import Asked, refuse_where, rows_missing
 from openrecipes.cli.render_page import document, listing
 from openrecipes.cli.run_page import files_table, log_tail, shown_path
 from openrecipes.problems import OutsideError
+from openrecipes.targets.read_profile import placed_in_profile
 from openrecipes.targets.rendering import Prepared
 from openrecipes.targets.run_book import RunBook
 from openrecipes.targets.starting import refuse_place, slurm_would_take
@@ -35,7 +36,9 @@ def dry_run(asked: Asked, ready: Prepared) -> tuple[dict[str, Any], str]:
     }.get(ready.target.name, "would be started here: bash rendered/launch.sh RUN")
     entry = f"{ready.rendered.entry} {how}; render_sha256 {ready.rendered.render_sha256}"
     cost = cost_in_words(asked.recipe.recipe, ready.launch.recipe, asked.profile)
-    for remark in (*ready.deviations, *((cost[1],) if cost else ()), entry, *_scheduler_says(ready)):
+    with placed_in_profile(asked.cluster, asked.profile):
+        scheduler = tuple(_scheduler_says(ready))
+    for remark in (*ready.deviations, *((cost[1],) if cost else ()), entry, *scheduler):
         output.say(remark)
     return document(ready.launch.command, ready.rendered, ready.deviations), listing(ready.rendered)
 
