@@ -1,4 +1,4 @@
-"""Writes the pages and the schema that are generated from the code; `make docs` runs it.
+"""Writes the pages, the schemas and the digests of models that the code gives; `make docs` runs it.
 
 A test compares each file with its text, so that none can lag.
 """
@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
+from openrecipes.catalog.models import digests
 from openrecipes.check.rules_page import rules_page
 from openrecipes.cli.verbs_page import verbs_page
 from openrecipes.correctness.classes_page import classes_page
@@ -31,6 +32,7 @@ GENERATED: Final[Mapping[str, Callable[[], str]]] = {
     "docs/diagnosis.md": table_page,
     "docs/argument-classes.md": classes_page,
     "docs/plan.md": plan_page,
+    **{str(path.relative_to(ROOT)): lambda text=text: text for path, text in digests().items()},
 }
 
 
@@ -39,6 +41,7 @@ def main() -> None:
     for name, text in GENERATED.items():
         path = ROOT / name
         if not path.exists() or path.read_text(encoding="utf-8") != text():
+            path.parent.mkdir(exist_ok=True)
             path.write_text(text(), encoding="utf-8")
             print(name)
 

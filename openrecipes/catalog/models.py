@@ -1,58 +1,63 @@
 """Models: read from models/*.yaml; parameters, active parameters and Megatron arguments are derived."""
 
+import json
 import os
 import re
-from dataclasses import dataclass
-from datetime import date
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from pydantic import Field, JsonValue, ValidationError, model_validator
+from pydantic import JsonValue, ValidationError
 from yaml import YAMLError
 
-from openrecipes.catalog.data_files import CATALOG_FOLDER, CatalogData, parse_yaml, validate
-from openrecipes.catalog.families.family import Family
-from openrecipes.catalog.families.fields import TextConfig
-from openrecipes.catalog.families.registry import FAMILIES
+from openrecipes.catalog.data_files import CATALOG_FOLDER, parse_yaml
+from openrecipes.catalog.model_digest import Digest, digest_of, digest_path, digest_text
 from openrecipes.catalog.model_parts import ModelArgument, Shape, Tensor
 from openrecipes.problems import Place, Problem, ProblemsError, UsageError, nearest
 
+if TYPE_CHECKING:
+    from openrecipes.catalog.families.family import Family
+    from openrecipes.catalog.families.fields import TextConfig
+    from openrecipes.catalog.model_entry import ModelEntry, ReadEntry
+
 MODEL_FOLDER: Final = CATALOG_FOLDER / "models"
-_NAME: Final = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
-
-
-class ModelEntry(CatalogData):
-    """One model as its file states it."""
-
-    name: str = Field(pattern=f"^{_NAME}$", description="The name as a recipe's model writes it.")
-    source: str = Field(min_length=1, description="Where the config was read.")
-    revision: str | None = Field(description="The revision read there, or null.")
-    retrieved: date = Field(description="The day on which it was read.")
-    note: str | None = Field(default=None, description="What else a reader needs to know.")
-    not_counted: tuple[str, ...] = Field(description="Parts of the checkpoint that are not in these figures.")
-    model_type: str = Field(description="The text config's model_type, which names the family.")
-    config: dict[str, JsonValue] = Field(description="The text config's fields, as in config.json.")
-
-    @model_validator(mode="after")
-    def _family_exists(self) -> "ModelEntry":
-        if self.model_type not in FAMILIES:
-            raise ValueError(f"model_type {self.model_type} is none of {', '.join(FAMILIES)}")
-        return self
+MODEL_NAME: Final = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Model:
-    """A model with everything that follows from its config."""
+    """A model with everything that follows from its config, which is read when something asks for it."""
 
-    entry: ModelEntry
-    family: Family[Any]
-    config: TextConfig
+    name: str
+    stated: str = field(repr=False)  # the entry as text, by which models are told apart
+    read: "Callable[[], ReadEntry]" = field(repr=False, compare=False)
+    digest: Digest | None = None  # what follows, where that is known already
+
+    @cached_property
+    def _whole(self) -> "ReadEntry":
+        return self.read()
 
     @property
-    def name(self) -> str:
-        """The name as recipes write it."""
-        return self.entry.name
+    def entry(self) -> "ModelEntry":
+        """The model as its file states it."""
+        return self._whole.entry
+
+    @property
+    def family(self) -> "Family[Any]":
+        """The architecture."""
+        return self._whole.family
+
+    @property
+    def config(self) -> "TextConfig":
+        """The fields of the config that matter."""
+        return self._whole.config
+
+    @property
+    def model_type(self) -> str:
+        """The text config's model_type."""
+        return self.digest.model_type if self.digest else self.entry.model_type
 
     @cached_property
     def tensors(self) -> tuple[Tensor, ...]:
@@ -71,7 +76,7 @@ class Model:
         Every weight of two or more dimensions: routed experts times top-k / experts, convolutions and LM head
         included; norms, biases, other vectors and the input embedding not.
         """
-        return sum(tensor.active_count for tensor in self.tensors)
+        return self.digest.active_params if self.digest else sum(tensor.active_count for tensor in self.tensors)
 
     def parameter_table(self) -> tuple[Tensor, ...]:
         """The rows behind params and active_params: name, shape, count, active_count, why_not_active."""
@@ -80,14 +85,14 @@ class Model:
     @cached_property
     def shape(self) -> Shape:
         """The sizes that layouts and memory depend on."""
-        return self.family.shape(self.config)
+        return self.digest.shape if self.digest else self.family.shape(self.config)
 
     def architecture_arguments(self) -> tuple[ModelArgument, ...]:
         """The Megatron arguments that describe the model, in a fixed order.
 
         Performance choices (dispatcher, permute fusion, grouped GEMM) belong to the recipe and are not here.
         """
-        return self.family.arguments(self.config)
+        return self.digest.arguments if self.digest else self.family.arguments(self.config)
 
 
 def hf_config(model: Model) -> dict[str, JsonValue]:
@@ -130,7 +135,7 @@ def all_models() -> tuple[Model, ...]:
 
 def is_model_name(name: str) -> bool:
     """Whether a model may be called so: letters, digits, dots, dashes and underscores, at most 100."""
-    return re.fullmatch(_NAME, name) is not None
+    return re.fullmatch(MODEL_NAME, name) is not None
 
 
 def own_model_folder() -> Path:
@@ -160,7 +165,12 @@ def _load(path: Path) -> Model:
 
 @lru_cache(maxsize=256)
 def _shipped_model(path: Path) -> Model:
-    return model_from(parse_yaml(path.read_text(encoding="utf-8")))
+    data = path.read_bytes()
+    digest = digest_of(path, data)
+    if digest is None:
+        return model_from(parse_yaml(data.decode()))
+    text = data.decode()
+    return Model(name=digest.name, stated=text, read=lambda: _read(parse_yaml(text)), digest=digest)
 
 
 def model_from(data: object) -> Model:
@@ -168,7 +178,17 @@ def model_from(data: object) -> Model:
 
     Raises: pydantic.ValidationError.
     """
-    entry = validate(data, ModelEntry)
-    family = FAMILIES[entry.model_type]
-    config: TextConfig = validate(entry.config, family.form)
-    return Model(entry=entry, family=family, config=config)
+    whole = _read(data)
+    return Model(name=whole.entry.name, stated=json.dumps(data, default=str, sort_keys=True), read=lambda: whole)
+
+
+def _read(data: object) -> "ReadEntry":
+    from openrecipes.catalog.model_entry import read_entry  # noqa: PLC0415  (its models take longer to load)
+
+    return read_entry(data)
+
+
+def digests() -> dict[Path, str]:
+    """The text of every shipped model's digest, made from its family, by the file that holds it."""
+    files = sorted(MODEL_FOLDER.glob("*.yaml"))
+    return {digest_path(file): digest_text(file, model_from(parse_yaml(file.read_text()))) for file in files}

@@ -37,7 +37,7 @@ def rows(subject: Subject) -> Iterator[Finding]:
 def loss_mask(subject: Subject) -> Iterator[Finding]:
     """A mask of another chat template, which supervises other tokens."""
     mask, found = subject.recipe.workload.dataset.build.loss_mask, subject.model
-    if found is not None and found.entry.model_type.startswith("qwen3_5") and mask != "qwen3_5":
+    if found is not None and found.model_type.startswith("qwen3_5") and mask != "qwen3_5":
         yield Finding(
             key="workload.dataset.build.loss_mask",
             what=f"{mask}, but {found.name} has the chat template of qwen3_5",

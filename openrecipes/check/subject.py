@@ -126,7 +126,7 @@ class Subject:
         """What the trainer's parser would refuse or drop, and flags that do not go together."""
         if self.parser is None:
             return ()
-        qwen35 = self.model is not None and self.model.entry.model_type.startswith("qwen3_5")
+        qwen35 = self.model is not None and self.model.model_type.startswith("qwen3_5")
         return argument_faults(
             Flags(
                 parser=self.parser,
