@@ -1,8 +1,10 @@
 """The run record as the run goes on: prepared, running, ended."""
 
 import hashlib
+import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Final
 
 from openrecipes import __version__
 from openrecipes.diagnosis.diagnose import diagnose
@@ -17,6 +19,9 @@ from openrecipes.runs.record import LaunchedRecipe, Outcome, RunRecord, utc_now
 from openrecipes.targets.profile_schema import profile_text
 from openrecipes.targets.rendering import Prepared
 from openrecipes.targets.submit import file_hashes, write_rendered
+
+# What a launch writes before its own reason for an end, which the reason in words holds already.
+_OWN_WORDS: Final = "openrecipes: cause: "
 
 
 class RunBook:
@@ -62,7 +67,9 @@ class RunBook:
         if cause is None:
             return reason
         rank = f" of rank {cause.origin.rank}" if cause.origin.rank is not None else ""
-        return f"{reason}; {cause.name}{rank}: {cause.text[:200]}"
+        is_told = reason is not None and cause.text.removeprefix(_OWN_WORDS) in reason
+        said = "" if is_told else ": " + textwrap.shorten(cause.text, 200, placeholder=" …")
+        return f"{reason}; {cause.name}{rank}{said}"
 
     @contextmanager
     def kept_true(self) -> Iterator[None]:

@@ -161,7 +161,7 @@ def test_a_failed_run_says_how_it_ended_and_has_no_result(place: Place, env: dic
     run = open_run_directory(place.run_dir)
     status, _, cause = document["reason"].partition("; ")
     assert (document["outcome"], status, document["result"]) == ("failed", reason, None)
-    assert cause  # what the log shows, after what the script recorded
+    assert cause.partition(":")[0] in ("unknown_exit", "success_without_step", "stopped_early")
     assert (run.record().outcome, run.record().reason) == ("failed", document["reason"])
     assert not run.result.exists()
     assert not run.recipe_with_result.exists()
