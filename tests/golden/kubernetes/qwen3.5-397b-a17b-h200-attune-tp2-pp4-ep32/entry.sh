@@ -1,3 +1,5 @@
+clock_log &
+log_clock=$!
 watch_steps &
 beside+=("$!")
 

@@ -53,19 +53,37 @@ ray_processes() {
   fi
 }
 
-# Ends them: TERM, then KILL to what is left after 15 s.
+# Those of them that have not ended, each as PID:BORN. One that is ending loses its environment and its files first, and
+# for seconds holds what it has of the GPU, so the eye must be kept on those that were seen before.
+still_there() { # PID[:BORN]...
+  local one stat
+  for one in "$@"; do
+    { stat=$(<"/proc/${one%%:*}/stat"); } 2>/dev/null || continue
+    read -ra stat <<<"${stat##*) }" # from the state on; a name may hold anything
+    case "${stat[0]}" in Z | X) continue ;; esac
+    case "$one" in *:*) if [ "${one#*:}" != "${stat[19]}" ]; then continue; fi ;; esac
+    echo "${one%%:*}:${stat[19]}"
+  done
+}
+
+# Ends them: TERM, then KILL to what is left after 15 s, and waits as long again until they are gone.
 end_own_processes() {
-  local signal pid
+  local signal pid known=()
   export -n "${own_mark%%=*}" # or the tools that look would find themselves
   for signal in TERM KILL; do
-    for pid in $(own_processes); do kill -"$signal" "$pid" 2>/dev/null; done
+    # shellcheck disable=SC2046  # numbers
+    mapfile -t known < <(still_there ${known[@]+"${known[@]}"} $(own_processes) | sort -u)
+    for pid in ${known[@]+"${known[@]%%:*}"}; do kill -"$signal" "$pid" 2>/dev/null; done
     # Some of Ray's are deaf to TERM; Ray itself has had its time, and has ended.
     for pid in $(ray_processes); do kill -KILL "$pid" 2>/dev/null; done
     for ((tick = 0; tick < 10 * 15; tick++)); do
-      if [ -z "$(own_processes)" ]; then return; fi
+      # shellcheck disable=SC2046
+      mapfile -t known < <(still_there ${known[@]+"${known[@]}"} $(own_processes) | sort -u)
+      if [ "${#known[@]}" -eq 0 ]; then return; fi
       sleep 0.1
     done
   done
+  echo "openrecipes: killed, and still there: processes ${known[*]%%:*}"
 }
 
 ask_to_end() { # PID

@@ -18,7 +18,8 @@
 #
 # Both lie on a file system that all nodes see; without log/ Slurm ends the job at once and says nothing.
 #
-# Leaves in RUN_DIR: job.json (start, end, exit status), environment.json, nodes.json, log/train.log (all output).
+# Leaves in RUN_DIR: job.json (start, end, exit status), environment.json, nodes.json, log/train.log (all output) and
+# beside it arrivals.jsonl (when its lines came).
 # shellcheck disable=SC2016,SC2317  # a dollar in a recipe's value stays a dollar; traps call what nothing else calls
 set -u
 
@@ -64,19 +65,37 @@ ray_processes() {
   fi
 }
 
-# Ends them: TERM, then KILL to what is left after 7 s.
+# Those of them that have not ended, each as PID:BORN. One that is ending loses its environment and its files first, and
+# for seconds holds what it has of the GPU, so the eye must be kept on those that were seen before.
+still_there() { # PID[:BORN]...
+  local one stat
+  for one in "$@"; do
+    { stat=$(<"/proc/${one%%:*}/stat"); } 2>/dev/null || continue
+    read -ra stat <<<"${stat##*) }" # from the state on; a name may hold anything
+    case "${stat[0]}" in Z | X) continue ;; esac
+    case "$one" in *:*) if [ "${one#*:}" != "${stat[19]}" ]; then continue; fi ;; esac
+    echo "${one%%:*}:${stat[19]}"
+  done
+}
+
+# Ends them: TERM, then KILL to what is left after 7 s, and waits as long again until they are gone.
 end_own_processes() {
-  local signal pid
+  local signal pid known=()
   export -n "${own_mark%%=*}" # or the tools that look would find themselves
   for signal in TERM KILL; do
-    for pid in $(own_processes); do kill -"$signal" "$pid" 2>/dev/null; done
+    # shellcheck disable=SC2046  # numbers
+    mapfile -t known < <(still_there ${known[@]+"${known[@]}"} $(own_processes) | sort -u)
+    for pid in ${known[@]+"${known[@]%%:*}"}; do kill -"$signal" "$pid" 2>/dev/null; done
     # Some of Ray's are deaf to TERM; Ray itself has had its time, and has ended.
     for pid in $(ray_processes); do kill -KILL "$pid" 2>/dev/null; done
     for ((tick = 0; tick < 10 * 7; tick++)); do
-      if [ -z "$(own_processes)" ]; then return; fi
+      # shellcheck disable=SC2046
+      mapfile -t known < <(still_there ${known[@]+"${known[@]}"} $(own_processes) | sort -u)
+      if [ "${#known[@]}" -eq 0 ]; then return; fi
       sleep 0.1
     done
   done
+  echo "openrecipes: killed, and still there: processes ${known[*]%%:*}"
 }
 
 ask_to_end() { # PID
@@ -210,6 +229,7 @@ begin_job() {
 
 record_end() { # EXIT_STATUS SIGNAL
   local cause=
+  if [ -n "${log_clock-}" ]; then end_children "$log_clock"; fi
   if [ "$1" -ne 0 ]; then
     # Whatever part of the launch ends a run says why, in a line of the log.
     cause=$(grep -a '^openrecipes: cause: ' "$RUN_DIR/log/train.log" 2>/dev/null | tail -n 1)
@@ -217,6 +237,48 @@ record_end() { # EXIT_STATUS SIGNAL
   job_json "$(now)" "$1" "$2" "${cause#openrecipes: cause: }" >"$RUN_DIR/.job.json.new" &&
     mv -f -- "$RUN_DIR/.job.json.new" "$RUN_DIR/job.json"
 }
+
+# When the log's lines came, by this machine's own clock: the score holds the trainer's step times against it. Looks
+# about once a second, and writes where there are more lines: [seconds of the look before, of this one, lines so far].
+log_clock=
+clock_log() {
+  local log=$RUN_DIR/log/train.log file=$RUN_DIR/log/arrivals.jsonl
+  local began up look found inode size which='' seen=0 lines=0 told=0 since=0 looks=0 stop='' last=''
+  # What it starts is not the trainer's to be ended with it: the last look comes after all that the run printed.
+  export -n "${own_mark%%=*}"
+  trap 'stop=1' TERM
+  trap '' INT HUP
+  # Hundredths of a second since this machine started: nobody sets that clock.
+  read -r up _ </proc/uptime && began=$((10#${up/./})) || return
+  printf '{"schema_version": 1, "start_unix_s": %s}\n' "$(now)" >"$file" || return
+  while [ -z "$last" ] && [ "$looks" -lt 1000000 ]; do
+    last=$stop
+    read -r up _ </proc/uptime
+    look=$((10#${up/./} - began))
+    read -r inode size < <(stat -c '%i %s' -- "$log") || inode=$which size=$seen
+    read -r up _ </proc/uptime
+    found=$((10#${up/./} - began))
+    if [ "$size" -lt "$seen" ] || [ "$inode" != "${which:-$inode}" ]; then
+      seen=0 lines=0 # cut short or replaced, which a count that falls tells
+    elif [ "$size" -gt "$seen" ]; then
+      lines=$((lines + $(tail -c "+$((seen + 1))" -- "$log" | head -c "$((size - seen))" | wc -l)))
+      seen=$size
+    fi
+    which=$inode
+    if [ "$lines" -eq "$told" ]; then
+      since=$look
+    elif printf '[%d.%02d, %d.%02d, %d]\n' "$((since / 100))" "$((since % 100))" "$((found / 100))" \
+      "$((found % 100))" "$lines" >>"$file"; then
+      told=$lines since=$look looks=$((looks + 1))
+    fi
+    if [ -z "$last" ]; then
+      sleep 1 &
+      wait "$!"
+      if [ -n "$stop" ]; then kill "$!"; fi
+      if ! kill -0 "$$"; then stop=1; fi
+    fi
+  done
+} 2>/dev/null
 
 # The first line from FIRST to LAST of the log that tells of a death (signs/). A grep without -P finds none.
 dead_line() { # FIRST LAST
@@ -242,12 +304,12 @@ watch_steps() {
       echo "openrecipes: cause: time limit of 7200 s"
       return 1
     fi
-    steps=$(grep -aoE '\bperf [0-9]+: ' "$log" 2>/dev/null | sort -u | wc -l)
+    steps=$(grep -aoE "\bstep [0-9]+: [{]'" "$log" 2>/dev/null | sort -u | wc -l)
     if [ "$steps" -gt "$seen" ]; then
       took+=($(((SECONDS - last) / (steps - seen))))
       if [ "$seen" -eq 0 ]; then took=(); fi # the first took the start as well
       seen=$steps last=$SECONDS dead=''
-      after=$(grep -anE '\bperf [0-9]+: ' "$log" | tail -n 1 | cut -d : -f 1)
+      after=$(grep -anE "\bstep [0-9]+: [{]'" "$log" | tail -n 1 | cut -d : -f 1)
     fi
     if [ -z "$dead" ]; then
       if [ -f "$log" ]; then lines=$(wc -l <"$log"); fi # whole ones
@@ -301,6 +363,8 @@ step=(srun --export=ALL --overlap --ntasks-per-node=1 --cpu-bind=none --mpi=none
 "${step[@]}" --relative=1 --nodes=15 --ntasks=15 \
   ${enter[@]+"${enter[@]}"} bash "$here/node.sh" "$RUN_DIR" "$names" - - &
 beside+=("$!")
+clock_log &
+log_clock=$!
 watch_steps &
 beside+=("$!")
 run_owned "${step[@]}" --nodes=1 --ntasks=1 --nodelist="${names%%,*}" \
