@@ -64,7 +64,7 @@ def outside(text: str, key: str = "result", after: str = "correctness") -> tuple
     return text[: text.index(f"\n{key}:")], text[text.index(f"\n{after}:") :]
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(RESULTS)
 def test_all_bytes_outside_the_block_are_unchanged(result: Result) -> None:
     new = patched(TEXT, plain(result))
@@ -81,7 +81,7 @@ def test_the_text_is_the_canonical_one(result: Result) -> None:
     assert patched(TEXT, plain(result)) == recipe_text(recipe, name)
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(RESULTS, RESULTS)
 def test_the_last_write_is_what_counts(one: Result, other: Result) -> None:
     twice = patched(patched(TEXT, plain(one)), plain(other))
@@ -121,7 +121,7 @@ def commented(draw: st.DrawFn) -> tuple[str, list[str]]:
     return "\n".join(lines), comments
 
 
-@settings(max_examples=50)
+@settings(max_examples=30)
 @given(commented(), RESULTS)
 def test_comments_beside_and_above_entries_stay_in_their_order(made: tuple[str, list[str]], result: Result) -> None:
     text, comments = made
