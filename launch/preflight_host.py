@@ -30,12 +30,12 @@ def limit_checks(args: argparse.Namespace) -> Iterator[tuple[str, Outcome]]:
     few = files != resource.RLIM_INFINITY and files < args.nofile
     yield (
         "nofile",
-        judged("unlimited" if files == resource.RLIM_INFINITY else files, [f"below {args.nofile}"] if few else []),
+        judged("unlimited" if files == resource.RLIM_INFINITY else files, [f"{files} open files, below {args.nofile}"] if few else []),
     )
     shm = shutil.disk_usage(args.shm).total / GIB if args.shm.is_dir() else 0.0
     yield (
         "shared-memory",
-        judged(round(shm, 2), [f"{args.shm} is below {args.shm_gib:g} GiB"] if shm < args.shm_gib else []),
+        judged(round(shm, 2), [f"{args.shm} has {shm:.2f} GiB, below {args.shm_gib:g}"] if shm < args.shm_gib else []),
     )
     free = memory("HugePages_Free") or 0
     yield "hugepages", judged(free, [f"{free} of 2 MiB free, not {args.hugepages}"] if free < args.hugepages else [])

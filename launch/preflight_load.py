@@ -1,6 +1,6 @@
 """The GPUs of a run at work for some seconds: matrix products, clocks under load, collectives. See preflight.py.
 
-    python preflight_load.py --gpus 8 [--bus-gb 330]                           one node, all of it
+    python preflight_load.py --gpus 8 [--bus-gb 300]                           one node, all of it
     python preflight_load.py --gpus 8 --nodes 16 --node 3 --master 10.0.0.1:29400 --no-matmul ...   a node of several
 
 Prints {"checks", "measured"}. A rank is a process of its own; torch is imported there alone. Bus bandwidths are

@@ -54,7 +54,7 @@ def test_a_published_recipe_asks_for_its_hardware_its_stack_and_its_rows() -> No
         "--disk /tmp=50",
         "--disk /runs=10",
         "--tokenizer /hf=5f9e4d4901a92b997e463c1f46055088b6cca5ca61a6522d1b9f64c4bb81cb42",
-        "--node-bus-gb 330",
+        "--node-bus-gb 300",
         # Rows that one builds oneself are other bytes, and the published hash of the rows is of another form.
         "--file /data/rows.parquet",
         "--rows /data/rows.parquet",
