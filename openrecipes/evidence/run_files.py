@@ -18,7 +18,10 @@ from openrecipes.runs.record import RunRecord
 from openrecipes.stack.captured import Captured
 
 NEEDED: Final = ("run.json", "job.json", "recipe.yaml", "environment.json", "steps.json", "log/train.log")
-OPTIONAL: Final = ("result.json", "cluster.yaml", "checkpoint.json", "preflight.json", ROWS_MANIFEST)
+OPTIONAL: Final = (
+    *("result.json", "cluster.yaml", "checkpoint.json", "preflight.json", ROWS_MANIFEST),
+    "log/arrivals.jsonl",
+)
 TELEMETRY: Final = "telemetry"
 RENDERED: Final = "rendered"
 
