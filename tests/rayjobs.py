@@ -1,5 +1,6 @@
 """Launches of published recipes on the shipped EKS profiles, for tests."""
 
+from functools import cache
 from typing import Any
 
 import yaml
@@ -15,6 +16,7 @@ from openrecipes.targets.profile import Profile
 from openrecipes.targets.read_profile import read_profile
 from openrecipes.targets.target import Launch, Rendered
 
+_LOADER: type = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 PUBLISHED = "qwen3.5-397b-a17b/h200/attune-tp2-pp4-ep32"
 _CLUSTERS = {"h100": "p5", "h200": "p5en", "b200": "p6-b200"}
 _NAMES = sorted(
@@ -55,13 +57,23 @@ def launch(made: Recipe | None = None, where: Profile | None = None, *, allow_sh
 
 def documents(rendered: Rendered) -> tuple[dict[str, Any], dict[str, Any]]:
     """The ConfigMap and the RayJob, as a YAML reader sees them."""
-    config, job = (yaml.safe_load(file.text) for file in rendered.files)
+    config, job = (yaml.load(file.text, Loader=_LOADER) for file in rendered.files)
     return config, job
 
 
 def rendered_documents(one: Launch) -> tuple[dict[str, Any], dict[str, Any]]:
+    return documents(_rendered(one))
+
+
+@cache
+def rendered_case(name: str, cluster: str) -> Rendered:
+    """The launch of one of the cases, rendered once."""
+    return _rendered(launch(recipe(name), profile(cluster)))
+
+
+def _rendered(one: Launch) -> Rendered:
     assert list(KubernetesTarget().refusals(one)) == []
-    return documents(KubernetesTarget().render(one))
+    return KubernetesTarget().render(one)
 
 
 def pods(job: dict[str, Any]) -> list[dict[str, Any]]:

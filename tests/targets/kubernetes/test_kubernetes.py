@@ -13,7 +13,7 @@ import jsonschema
 import kubernetes_validate
 import pytest
 import yaml
-from rayjobs import CASES, PUBLISHED, documents, launch, pods, profile, recipe, rendered_documents
+from rayjobs import CASES, PUBLISHED, documents, launch, pods, profile, recipe, rendered_case, rendered_documents
 from script_differences import differences
 
 from openrecipes.targets.kubernetes import KubernetesTarget, yaml_text
@@ -41,7 +41,7 @@ def test_the_cases_hold_the_published_recipes_and_each_gpu() -> None:
 
 
 def _files(name: str, cluster: str) -> dict[str, str]:
-    rendered = KubernetesTarget().render(launch(recipe(name), profile(cluster)))
+    rendered = rendered_case(name, cluster)
     config, _ = documents(rendered)
     return {
         # The name of the ConfigMap holds the hash of every program in it; those have tests of their own.
@@ -65,7 +65,7 @@ def test_what_differs_in_every_other(name: str, cluster: str, golden: Callable[[
 @pytest.mark.parametrize(("name", "cluster"), CASES)
 def test_core_objects_fit_the_schema_of_kubernetes(name: str, cluster: str) -> None:
     made = recipe(name)
-    config, job = rendered_documents(launch(made, profile(cluster)))
+    config, job = documents(rendered_case(name, cluster))
     kubernetes_validate.validate(config, VERSION, strict=True)
     assert len(pods(job)) == (1 if made.gpu.count == made.gpu.per_node else 2)
     for template in pods(job):
@@ -80,7 +80,7 @@ def test_core_objects_fit_the_schema_of_kubernetes(name: str, cluster: str) -> N
 @needs_schema
 @pytest.mark.parametrize(("name", "cluster"), CASES)
 def test_rayjobs_fit_the_schema_of_kuberay(name: str, cluster: str, validator: jsonschema.Draft202012Validator) -> None:
-    _, job = rendered_documents(launch(recipe(name), profile(cluster)))
+    _, job = documents(rendered_case(name, cluster))
     assert list(validator.iter_errors(job)) == []
 
 
@@ -108,7 +108,7 @@ def test_the_schema_of_kuberay_refuses_what_is_wrong(
 @pytest.mark.parametrize(("name", "cluster"), CASES)
 def test_gpus_nodes_and_devices_are_the_recipes(name: str, cluster: str) -> None:
     made, where = recipe(name), profile(cluster)
-    _, job = rendered_documents(launch(made, where))
+    _, job = documents(rendered_case(name, cluster))
     spec = job["spec"]["rayClusterSpec"]
     groups, count = spec.get("workerGroupSpecs", []), made.gpu.count // made.gpu.per_node
     assert sum(group["replicas"] for group in groups) == count - 1
@@ -171,7 +171,7 @@ def test_no_shell_of_the_submitter_sees_a_dollar_and_no_value_is_lost() -> None:
 
 def test_the_entrypoint_is_one_simple_command_and_the_job_has_a_name_that_kuberay_takes() -> None:
     for name, cluster in CASES:
-        config, job = rendered_documents(launch(recipe(name), profile(cluster)))
+        config, job = documents(rendered_case(name, cluster))
         assert job["spec"]["entrypoint"] == "bash /openrecipes/entry.sh"
         assert re.fullmatch(r"[a-z]([-a-z0-9]*[a-z0-9])?-", job["metadata"]["generateName"])
         assert len(job["metadata"]["generateName"]) + 5 <= 47
