@@ -62,7 +62,7 @@ def is_alive(owner: "dict[str, Any]", partial: Path) -> bool:
         return process.get("started") is not None and started(int(process["pid"])) == process["started"]
     try:
         return age_s(partial / OWNER) < FRESH_S
-    except OSError:
+    except FileNotFoundError:
         return True  # changed this moment
 
 

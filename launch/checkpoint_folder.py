@@ -69,6 +69,12 @@ def written(folder: Path) -> int:
     return total
 
 
+def size_of(path: Path) -> int:
+    """Bytes of a file. It is opened: of what other nodes wrote, NFS may else tell what it has heard a minute ago."""
+    with path.open("rb") as file:
+        return os.fstat(file.fileno()).st_size
+
+
 def flaw(folder: Path, weight_bytes: int) -> "str | None":
     """Why a folder holds no whole torch_dist checkpoint that the converter finished; None where it does.
 
@@ -84,7 +90,7 @@ def flaw(folder: Path, weight_bytes: int) -> "str | None":
     shards = [path for path in inside.glob("*.distcp") if path.is_file()] if inside.is_dir() else []
     if not shards or not (inside / ".metadata").is_file():
         return "holds no torch_dist shards"
-    held = sum(path.stat().st_size for path in shards)
+    held = sum(map(size_of, shards))
     if held < LEAST_SHARE * weight_bytes:
         return f"has shards of {words(held)}, and the weights are {words(weight_bytes)}"
     return None
@@ -93,7 +99,7 @@ def flaw(folder: Path, weight_bytes: int) -> "str | None":
 def list_files(folder: Path) -> None:
     """Takes down every file of the checkpoint with its size, so that a shard that is lost later is noticed."""
     inside = folder / "release"
-    sizes = {f"release/{path.name}": path.stat().st_size for path in sorted(inside.iterdir()) if path.is_file()}
+    sizes = {f"release/{path.name}": size_of(path) for path in sorted(inside.iterdir()) if path.is_file()}
     replace_text(folder / FILES, json.dumps({"schema_version": 1, "files": sizes}, indent=2) + "\n")
 
 

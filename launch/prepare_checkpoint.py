@@ -68,9 +68,8 @@ def begin(args: argparse.Namespace) -> int:
         return FINISH
     try:
         rooms = refuse_short(folder, args.needed_bytes)
-        kept = [str(source)]
-        if manifest["weights"] == "random" and made_source(here / "model", source, config):
-            kept = []
+        is_random = manifest["weights"] == "random"
+        kept = [str(source)] if is_random and not made_source(here / "model", source, config) else []
     except (OSError, RefusedError):
         release(folder)
         raise
@@ -142,7 +141,10 @@ def progress_line(phase: str, size: int, wanted: int, took: float, writing: floa
 def finish(args: argparse.Namespace) -> int:
     """The manifest into the folder, then its name."""
     folder, partial = args.folder, partial_of(args.folder)
-    why = flaw(partial, args.weight_bytes)
+    end = time.monotonic() + args.within
+    # What other nodes wrote may be seen from here a little later.
+    while (why := flaw(partial, args.weight_bytes)) is not None and time.monotonic() < end:
+        time.sleep(1)
     if why is not None:
         mend = "read what it printed above; start the preparation again"
         raise RefusedError("checkpoint-shards", f"the converter ended without an error, but {partial} {why}", mend)
@@ -180,7 +182,7 @@ def main() -> int:
     parser.add_argument("--mark", default="", help="what tells this preparation from any other")
     parser.add_argument("--job", default="", help="folder of the job's files, for people")
     parser.add_argument("--parent", type=int, default=os.getppid(), help="process whose life is the preparation's")
-    parser.add_argument("--within", type=float, default=300, help="longest wait; seconds")
+    parser.add_argument("--within", type=float, default=0, help="longest wait of join and finish; seconds")
     parser.add_argument("--report", type=Path, help="file to write what was found into")
     args = parser.parse_args()
     verbs = {"begin": begin, "join": join, "watch": watch, "finish": finish}

@@ -1,7 +1,8 @@
 """A `python` that stands in for torchrun with slime's converter, one process a node, and runs all else for real.
 
 PLAY in the environment says what it does: `whole` (the default), `die` half-way on the last node, `hang` half-way,
-`hollow` (ends with 0 and without a tracker). STEP_S is the time that a node takes for its shard; WEIGHT_BYTES its size.
+`hollow` (ends with 0 and without a tracker). STEP_S is the time that a node takes for its shard, WEIGHT_BYTES what all
+shards hold together; SAYS is printed.
 """
 
 import shlex
@@ -22,6 +23,7 @@ save = Path(word("--save"))
 seen = save.parent / f"seen-{rank}.json"
 seen.write_text(json.dumps({"argv": sys.argv[1:], "cwd": os.getcwd(), "env": dict(os.environ)}))
 print("stand-in on node", rank, "of", nodes, flush=True)
+print(os.environ.get("SAYS", ""), flush=True)
 inside = save / "iter_0000001"
 inside.mkdir(exist_ok=True)
 with open(inside / f"__{rank}_0.distcp", "wb") as shard:

@@ -7,7 +7,7 @@ import typer
 
 from openrecipes.catalog.models import model
 from openrecipes.cli import output
-from openrecipes.cli.checkpoint_page import refuse_unseen, show_outcome, show_rendered, show_verified
+from openrecipes.cli.checkpoint_page import refuse_nowhere, show_outcome, show_rendered, show_verified, verified
 from openrecipes.cli.cluster_profile import profile_asked
 from openrecipes.cli.names import recipe_named
 from openrecipes.cli.preparing import made, need_in_words
@@ -49,7 +49,7 @@ def prepare(
 ) -> None:
     """Convert the Hugging Face checkpoint, or make one of random weights, with slime's own converter.
 
-    Runs where the profile says, in its container: here, on hosts of ssh, as a Slurm job. One that was
+    Runs where the profile says, in its container: here, on hosts of ssh, as a Slurm job, on Kubernetes. One that was
     interrupted is started again by the same command. Exit status 0 whole, 1 refused, 3 the converter failed.
 
     Example: openrecipes checkpoint prepare qwen3.5-moe-small/h200/openrecipes-tp2-ep2 --cluster node.yaml --random
@@ -77,5 +77,6 @@ def verify(recipe: RecipeName, *, cluster: Cluster, json: Json = False) -> None:
     """
     shape, profile = model(recipe_named(recipe).recipe.model), profile_asked(cluster)
     with placed_in_profile(cluster, profile):
-        folder = refuse_unseen(profile)
-    show_verified(shape, folder, as_json=json)
+        folder = refuse_nowhere(profile)
+    problems = in_profile(verified(shape, profile, folder), cluster, profile)
+    show_verified(folder, problems, as_json=json)

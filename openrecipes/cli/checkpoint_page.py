@@ -1,5 +1,6 @@
 """What `checkpoint` prints: a preparation's files, what it came to, and what a checkpoint's folder holds."""
 
+import os
 from pathlib import Path
 
 import typer
@@ -7,12 +8,13 @@ import typer
 from openrecipes import units
 from openrecipes.catalog.models import Model
 from openrecipes.cli import output
-from openrecipes.cli.preparing import Outcome, document, free_here, is_seen_here
+from openrecipes.cli.preparing import Outcome, document
 from openrecipes.cli.render_page import document as command_document
 from openrecipes.cli.render_page import listing
 from openrecipes.cli.rendered_files import how_to_start, write_rendered_files
 from openrecipes.problems import Place, Problem, ProblemsError
 from openrecipes.targets.checkpoint import checkpoint_problems, read_manifest
+from openrecipes.targets.checkpoint_here import free_here, is_seen_here
 from openrecipes.targets.preparation import Preparation
 from openrecipes.targets.profile import Profile
 from openrecipes.targets.read_profile import in_profile
@@ -54,28 +56,29 @@ def show_outcome(wanted: Preparation, outcome: Outcome, cluster: Path, *, as_jso
         raise typer.Exit(outcome.exit_status)
 
 
-def refuse_unseen(profile: Profile) -> Path:
-    """The folder of the profile's checkpoint. Raises: ProblemsError where this machine cannot look into it."""
-    place = Place(file=profile.title, key="paths.torch_dist")
+def refuse_nowhere(profile: Profile) -> Path:
+    """The folder of the profile's checkpoint. Raises: ProblemsError where the profile names none."""
     if profile.paths.torch_dist is None:
+        place, what = Place(file=profile.title, key="paths.torch_dist"), "the profile does not say where it is"
         mend = "write paths.torch_dist into the profile"
-        raise ProblemsError(
-            Problem(place=place, rule="target-paths", what="the profile does not say where it is", mend=mend)
-        )
-    folder = Path(profile.paths.torch_dist)
-    if (profile.target != "local" or not is_seen_here(profile)) and not folder.exists():
+        raise ProblemsError(Problem(place=place, rule="target-paths", what=what, mend=mend))
+    return Path(profile.paths.torch_dist)
+
+
+def verified(shape: Model, profile: Profile, folder: Path) -> tuple[Problem, ...]:
+    """What is wrong with the profile's checkpoint; one that this machine does not see is not said to be missing."""
+    if (profile.target != "local" or not is_seen_here(profile)) and not os.path.lexists(folder):
         mend = "`openrecipes preflight --cluster FILE --recipe RECIPE` looks on every node, and so does a launch"
         if profile.target == "kubernetes":
             mend = "a launch looks into it in every pod, before it trains"
-        what = f"{folder} is not seen from this machine"
-        raise ProblemsError(Problem(place=place, rule="checkpoint-seen", what=what, mend=mend))
-    return folder
+        place, what = Place(file=profile.title, key="paths.torch_dist"), f"{folder} is not seen from this machine"
+        return (Problem(place=place, rule="checkpoint-seen", what=what, mend=mend),)
+    return tuple(checkpoint_problems(shape, folder))
 
 
-def show_verified(shape: Model, folder: Path, *, as_json: bool) -> None:
+def show_verified(folder: Path, problems: tuple[Problem, ...], *, as_json: bool) -> None:
     """What a folder holds. Raises: typer.Exit(1) unless that is the model's checkpoint, whole."""
-    problems = tuple(checkpoint_problems(shape, folder))
-    said = (read_manifest(folder) if not problems or folder.exists() else None) or {}
+    said = read_manifest(folder) or {}
     kind = str(said.get("kind", "unknown"))[:80]
     found = {
         "path": str(folder),

@@ -1,6 +1,5 @@
 """What `checkpoint prepare` goes through: what is there already, what it needs, one job followed to its end."""
 
-import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,11 +9,12 @@ from openrecipes.cli import output
 from openrecipes.cli.following import stay_with
 from openrecipes.cli.preparation_progress import preparation_progress
 from openrecipes.cli.run_page import log_tail
+from openrecipes.diagnosis.diagnose import diagnose
 from openrecipes.problems import Place, Problem, ProblemsError
-from openrecipes.targets.checkpoint import checkpoint_problems, read_manifest
+from openrecipes.targets.checkpoint import checkpoint_problems
+from openrecipes.targets.checkpoint_here import free_here, is_made, is_seen_here, refuse_short
 from openrecipes.targets.preparation import Preparation
 from openrecipes.targets.preparation_book import PreparationBook, going_on, open_preparation, refuse_going
-from openrecipes.targets.profile import Profile
 from openrecipes.targets.starting import refuse_directory, refuse_place, started
 
 
@@ -69,57 +69,6 @@ def need_in_words(wanted: Preparation) -> str:
     )
 
 
-def is_seen_here(profile: Profile) -> bool:
-    """Whether a path of the profile is the same one on this machine: a container has its own, and so have pods."""
-    return profile.container is None and profile.target != "kubernetes"
-
-
-def is_made(wanted: Preparation) -> bool:
-    """Whether the checkpoint is seen from here, whole. Raises: ProblemsError where something else has its name."""
-    folder, launch = Path(wanted.checkpoint), wanted.ready.launch
-    if not is_seen_here(launch.profile) or not folder.is_dir():
-        return False
-    said, kind = read_manifest(folder), wanted.kind
-    place = Place(file=str(folder), key="paths.torch_dist")
-    mend = "name another folder under paths.torch_dist, or move this one away: a checkpoint is never overwritten"
-    problems = list(checkpoint_problems(launch.model, folder))
-    if said is None and any(folder.iterdir()) and not problems:
-        what = "exists, and nothing in it says whose checkpoint it is"
-        problems.append(Problem(place=place, rule="checkpoint-exists", what=what, mend=mend))
-    elif said is not None and said.get("kind") != kind:
-        what = f"exists, and its weights are {str(said.get('kind'))[:40]}, not {kind}"
-        problems.append(Problem(place=place, rule="checkpoint-kind", what=what, mend=mend))
-    if said is None and not any(folder.iterdir()):
-        return False
-    if problems:
-        raise ProblemsError(*problems)
-    return True
-
-
-def free_here(wanted: Preparation) -> int | None:
-    """Bytes free where the checkpoint is to lie, as far as this machine sees the folder above it."""
-    parent = Path(wanted.checkpoint).parent
-    if not is_seen_here(wanted.ready.launch.profile) or not parent.is_dir():
-        return None
-    return shutil.disk_usage(parent).free
-
-
-def refuse_short(wanted: Preparation) -> None:
-    """Nothing, if the disk has the room, or cannot be seen from here: then its own machine looks.
-
-    Raises: ProblemsError where it has not.
-    """
-    folder = Path(wanted.checkpoint)
-    free, needed = free_here(wanted), wanted.need.needed_bytes
-    # What an earlier one left there is kept or removed, and so counts as free.
-    if free is None or free >= needed or folder.with_name(f"{folder.name}.partial").exists():
-        return
-    what = f"the checkpoint needs {units.size(needed)} in {folder.parent}, and {units.size(free)} are free there"
-    mend = "free space there, or name a folder with more under paths.torch_dist"
-    place = Place(file=wanted.ready.launch.profile.title, key="paths.torch_dist")
-    raise ProblemsError(Problem(place=place, rule="checkpoint-disk", what=what, mend=mend))
-
-
 def document(wanted: Preparation, outcome: Outcome) -> dict[str, Any]:
     """What `checkpoint prepare --json` prints."""
     conversion = wanted.conversion
@@ -167,11 +116,17 @@ def _outcome(wanted: Preparation, book: PreparationBook) -> Outcome:
     if isinstance(refusal, dict):
         return Outcome(state="refused", problems=(_refusal(wanted, refusal),), exit_status=1, said=said)
     output.say(f"the end of the log:\n{log_tail(book.run)}\n")
-    what = f"the preparation failed: {record.reason}"
+    return Outcome(state="failed", problems=(_failure(book),), exit_status=3, said=said)
+
+
+def _failure(book: PreparationBook) -> Problem:
+    """Why a converter failed: the first cause that its log shows, and what helps against it."""
+    what = f"the preparation failed: {book.record.reason}"
     mend = f"read {book.run.log}; the same command starts it again, and what is whole is kept"
-    place = Place(file=str(book.run.root))
-    problem = Problem(place=place, rule="checkpoint-made", what=what, mend=mend)
-    return Outcome(state="failed", problems=(problem,), exit_status=3, said=said)
+    cause = diagnose([str(book.run.log)]).cause
+    if cause is not None:
+        what, mend = f"{what}; {cause.name}: {cause.text[:200]}", f"{cause.remedy}; {mend}"
+    return Problem(place=Place(file=str(book.run.root)), rule="checkpoint-made", what=what, mend=mend)
 
 
 def _refusal(wanted: Preparation, refusal: dict[str, Any]) -> Problem:

@@ -9,6 +9,7 @@ import yaml
 from openrecipes.layouts.degrees import nodes
 from openrecipes.problems import Place, Problem
 from openrecipes.stack import capture
+from openrecipes.targets.checkpoint_node import converter_programs, converter_values, converter_variables
 from openrecipes.targets.fatal_signs import sign_files
 from openrecipes.targets.kubernetes_names import config_key, config_name, job_prefix
 from openrecipes.targets.kubernetes_pods import MOUNT, pod_template
@@ -144,6 +145,14 @@ def _ray_settings(ray: Ray) -> dict[str, str]:
 
 def _files(launch: Launch) -> dict[str, str]:
     """The files that the pods see, by path: both scripts, and the programs that they run."""
+    if launch.command.trainer == "converter":
+        return {
+            "node.sh": _node_script(launch),
+            "entry.sh": _entry_script(launch),
+            "telemetry.py": program("telemetry.py"),
+            "ray_cluster.py": program("ray_cluster.py"),
+            **{file.path: file.text for file in (*converter_programs(launch), *sign_files())},
+        }
     names = ("pretokenized_sft_rollout.py", "ray_cluster.py", "telemetry.py")
     return {
         "node.sh": _node_script(launch),
@@ -172,24 +181,28 @@ def _entry_script(launch: Launch) -> str:
     recipe, paths = launch.recipe, launch.profile.paths
     names = [value.name for value in launch.command.environment]
     fabric = launch.profile.fabric.env if launch.profile.fabric else {}
-    return shell_script(
-        "kubernetes_entry.sh.j2",
-        grace_seconds=GRACE_S,
-        hang=hang_values(launch.profile.hang),
+    values: dict[str, Any] = {
+        "grace_seconds": GRACE_S,
+        "hang": hang_values(launch.profile.hang),
         # Of the whole job, its wait for nodes included, KubeRay holds it.
-        time_limit_seconds=None,
-        variables=(("SLIME_DIR", paths.slime or ""), *variables(launch)),
-        argument_words=tuple(argument_words(argument) for argument in launch.command.arguments),
-        recorded_variables=tuple(dict.fromkeys((*LOG_SETTINGS, *RAY_SETTINGS, *fabric, *names))),
-        nodes=nodes(recipe.gpu.count, recipe.gpu.per_node),
-        gpus=recipe.gpu.count,
-        join_seconds=launch.profile.join_seconds,
-        preflight_mode=launch.profile.preflight_mode,
-        between_words=between_words(launch.profile, recipe),
-        python=launch.profile.python,
-        entry=launch.command.entry,
-        image=launch.profile.image,
-    )
+        "time_limit_seconds": None,
+        "variables": (("SLIME_DIR", paths.slime or ""), *variables(launch)),
+        "argument_words": tuple(argument_words(argument) for argument in launch.command.arguments),
+        "recorded_variables": tuple(dict.fromkeys((*LOG_SETTINGS, *RAY_SETTINGS, *fabric, *names))),
+        "nodes": nodes(recipe.gpu.count, recipe.gpu.per_node),
+        "gpus": recipe.gpu.count,
+        "join_seconds": launch.profile.join_seconds,
+        "preflight_mode": launch.profile.preflight_mode,
+        "between_words": between_words(launch.profile, recipe),
+        "python": launch.profile.python,
+        "entry": launch.command.entry,
+        "image": launch.profile.image,
+    }
+    if launch.command.trainer == "converter":
+        # Megatron is on PYTHONPATH already.
+        own = tuple(item for item in converter_variables(launch) if item[0] != "MEGATRON_DIR")
+        return shell_script("kubernetes_convert.sh.j2", **{**values, **converter_values(launch), "variables": own})
+    return shell_script("kubernetes_entry.sh.j2", **values)
 
 
 def _literals(launch: Launch) -> dict[str, str]:

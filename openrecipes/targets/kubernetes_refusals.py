@@ -56,6 +56,10 @@ def _path_refusals(launch: Launch, site: KubernetesSite) -> Iterator[Problem]:
         elif on_volume and not _mounts(site, path):
             what = f"{path} lies on no volume of the pods"
             yield _problem(key, "target-mounted", what, "name a path below one of kubernetes.volumes", title)
+    checkpoint = _mounts(site, paths.torch_dist) if paths.torch_dist else None
+    if launch.command.trainer == "converter" and checkpoint is not None and checkpoint.read_only:
+        what, mend = f"{paths.torch_dist} lies on a volume that the pods may not write", "mount it for writing"
+        yield _problem("paths.torch_dist", "target-mounted", what, mend, title)
     root = _mounts(site, paths.runs) if paths.runs else None
     if root is None or root.read_only:
         what = (

@@ -6,7 +6,6 @@ from typing import Final
 
 from openrecipes.catalog.gpus import find_gpu
 from openrecipes.catalog.models import Model, model
-from openrecipes.layouts.degrees import nodes
 from openrecipes.problems import Place, Problem, ProblemsError, UsageError, errors_in, in_order
 from openrecipes.recipe.model import Recipe
 from openrecipes.recipe.read import LocatedRecipe
@@ -15,7 +14,9 @@ from openrecipes.render.command import Command
 from openrecipes.render.environment import environment
 from openrecipes.targets.checkpoint import Kind
 from openrecipes.targets.checkpoint_node import CONVERTER, RANDOM
+from openrecipes.targets.checkpoint_paths import checkpoint_warnings
 from openrecipes.targets.conversion import OVERHEAD_GIB, Conversion, DiskNeed, conversions, disk_need, laid_over
+from openrecipes.targets.gpu_refusals import stated_gpus
 from openrecipes.targets.profile import Profile
 from openrecipes.targets.rendering import Prepared, target_of
 from openrecipes.targets.target import Launch
@@ -50,16 +51,13 @@ def preparation(
     Raises: ProblemsError with everything that the profile lacks, or that cannot be converted so.
     """
     found, target = model(located.recipe.model), target_of(None, profile)
-    if target.name == "kubernetes":
-        what = "a preparation there is not rendered yet; its script runs in a pod of the training image"
-        mend = "write its files with -o and a profile of the target local, and run launch.sh in a pod"
-        raise ProblemsError(Problem(place=Place(key="--cluster"), rule="checkpoint-target", what=what, mend=mend))
     missing = tuple(_path_problems(profile))
     if missing:
         raise ProblemsError(*missing)
-    conversion = _conversion(located.recipe, found, profile, nodes_wanted, gpus_wanted)
+    gpu = _gpu(located.recipe, profile)
+    conversion = _conversion(found, profile, gpu, nodes_wanted, gpus_wanted)
     launch = Launch(
-        recipe=_recipe(located.recipe, conversion),
+        recipe=_recipe(located.recipe, conversion, gpu[0]),
         model=found,
         command=_command(found, profile, kind, conversion),
         profile=profile.model_copy(
@@ -72,7 +70,7 @@ def preparation(
         # They are the profile's own: whoever wrote it runs them.
         allow_shell_env=True,
     )
-    problems = in_order(target.refusals(launch))
+    problems = in_order((*_recipe_warnings(located), *checkpoint_warnings(launch), *target.refusals(launch)))
     if errors_in(problems):
         raise ProblemsError(*problems)
     ready = Prepared(
@@ -85,6 +83,15 @@ def preparation(
     )
     need = disk_need(found, reads_weights=kind == "converted")
     return Preparation(ready=ready, kind=kind, conversion=conversion, need=need)
+
+
+def _recipe_warnings(located: LocatedRecipe) -> Iterator[Problem]:
+    """A recipe that reads no such checkpoint."""
+    if located.recipe.trainer != "slime":
+        what = f"{located.recipe.trainer} makes its own weights, and reads no such checkpoint"
+        mend = "name a recipe of slime; its model's checkpoint fits every recipe of that model"
+        place = located.place("trainer")
+        yield Problem(place=place, rule="checkpoint-needed", what=what, mend=mend, severity="warning")
 
 
 def _path_problems(profile: Profile) -> Iterator[Problem]:
@@ -106,25 +113,44 @@ def _path_problems(profile: Profile) -> Iterator[Problem]:
 
 
 def _conversion(
-    recipe: Recipe, found: Model, profile: Profile, nodes_wanted: int | None, gpus_wanted: int | None
+    found: Model, profile: Profile, gpu: tuple[str, int], nodes_wanted: int | None, gpus_wanted: int | None
 ) -> Conversion:
     """What was asked for, else the first that holds the model: on this machine by GPUs, elsewhere by whole nodes."""
-    gpus, per_node = recipe.gpu, min(recipe.gpu.count, recipe.gpu.per_node)
-    most_nodes = nodes(gpus.count, gpus.per_node)
-    card = find_gpu(gpus.type)
-    usable = card.usable_memory_gib if card else None
     is_local = profile.target == "local"
-    if nodes_wanted and nodes_wanted > 1 and is_local:
-        what, mend = f"{nodes_wanted} nodes, and {profile.title} is one", "leave --nodes out, or name a cluster"
-        raise UsageError(Problem(place=Place(key="--nodes"), rule="target-nodes", what=what, mend=mend))
-    if nodes_wanted and gpus_wanted and laid_over(found, nodes_wanted, gpus_wanted) is None:
-        raise ProblemsError(_not_split(found, nodes_wanted, gpus_wanted))
-    order = (gpus_wanted,) if gpus_wanted else tuple(_powers(per_node) if is_local else range(per_node, 0, -1))
-    counts = range(nodes_wanted, nodes_wanted + 1) if nodes_wanted else range(1, 2 if is_local else most_nodes + 1)
+    is_one = is_local or profile.target == "kubernetes"
+    if nodes_wanted and nodes_wanted > 1 and is_one:
+        raise UsageError(_one_node(profile, nodes_wanted))
+    order = (gpus_wanted,) if gpus_wanted else tuple(_powers(gpu[1]) if is_local else range(gpu[1], 0, -1))
+    most = 1 if is_one else len(profile.ssh.hosts) if profile.ssh else _MOST_NODES
+    counts = range(nodes_wanted, nodes_wanted + 1) if nodes_wanted else range(1, most + 1)
+    if all(laid_over(found, count, gpus) is None for count in counts for gpus in order):
+        raise ProblemsError(_not_split(found, counts[0], order[0]))
+    usable = _usable_gib(gpu[0])
     chosen = next(conversions(found, usable, nodes=counts, gpus_per_node=order), None)
     if chosen is not None:
         return chosen
-    raise ProblemsError(_too_small(recipe, found, usable, counts, order))
+    enough = next(conversions(found, usable, nodes=range(1, _MOST_NODES), gpus_per_node=(gpu[1],)), None)
+    raise ProblemsError(_too_small(found, gpu[0], counts[-1] * max(order), enough, profile))
+
+
+def _gpu(recipe: Recipe, profile: Profile) -> tuple[str, int]:
+    """Kind of GPU and number a node: what the profile says of its nodes, else the recipe's. Any kind converts."""
+    named = next((name for _, _, name in stated_gpus(profile)), recipe.gpu.type)
+    stated = profile.gpu.per_node if profile.gpu else None
+    return named, stated or min(recipe.gpu.count, recipe.gpu.per_node)
+
+
+def _usable_gib(name: str) -> float | None:
+    card = find_gpu(name)
+    return card.usable_memory_gib if card else None
+
+
+def _one_node(profile: Profile, nodes_wanted: int) -> Problem:
+    what, mend = f"{nodes_wanted} nodes, and {profile.title} is one", "leave --nodes out, or name a cluster"
+    if profile.target == "kubernetes":
+        what = f"{nodes_wanted} nodes, and in a cluster of Kubernetes one pod converts"
+        mend = "leave --nodes out; a model that one node does not hold is converted with a profile of Slurm or ssh"
+    return Problem(place=Place(key="--nodes"), rule="target-nodes", what=what, mend=mend)
 
 
 def _powers(most: int) -> Iterator[int]:
@@ -139,33 +165,29 @@ def _powers(most: int) -> Iterator[int]:
 def _not_split(found: Model, count: int, gpus: int) -> Problem:
     layers = len(found.shape.layers)
     what = f"{count} x {gpus} GPUs, and slime's converter lays the {layers} layers of {found.name} over no such number"
-    mend = f"give --gpus and --nodes whose product is a power of two, of {layers} at most"
+    mend = f"give --gpus and --nodes whose product is a power of two, {layers} at most"
     return Problem(place=Place(key="--gpus"), rule="conversion-gpus", what=what, mend=mend)
 
 
-def _too_small(recipe: Recipe, found: Model, usable: float | None, counts: range, order: tuple[int, ...]) -> Problem:
+def _too_small(found: Model, gpu: str, most: int, enough: Conversion | None, profile: Profile) -> Problem:
     """The most that was allowed does not hold the model; how much would."""
-    gpus = recipe.gpu
-    most = counts[-1] * max(order)
-    enough = next(conversions(found, usable, nodes=range(1, _MOST_NODES), gpus_per_node=(gpus.per_node,)), None)
     weights = disk_need(found, reads_weights=True).torch_dist_bytes / 2**30
-    has = f"{usable:.1f} GiB" if usable is not None else "no known memory"
     what = (
-        f"the weights of {found.name} are {weights:,.1f} GiB, and {most} x {gpus.type} of {has} hold no layout of them"
-        f" that slime's converter takes ({OVERHEAD_GIB:g} GiB of each are left free)"
+        f"the weights of {found.name} are {weights:,.1f} GiB, and {most} x {gpu} of {_usable_gib(gpu):.1f} GiB do not "
+        f"hold them ({OVERHEAD_GIB:g} GiB of each are left free)"
     )
-    mend = (
-        f"convert on {enough.nodes} node{'s' if enough.nodes > 1 else ''} of {enough.gpus_per_node} GPUs: --nodes "
-        f"{enough.nodes} with a profile of a cluster"
-        if enough
-        else "give other --gpus and --nodes"
-    )
+    mend = "give other --gpus and --nodes"
+    if enough is not None:
+        nodes = f"{enough.nodes} node{'s' if enough.nodes > 1 else ''} of {enough.gpus_per_node} GPUs"
+        where = {"local": " of a cluster", "kubernetes": " of a cluster of Slurm or ssh"}.get(profile.target, "")
+        mend = f"convert on {nodes}{where if enough.nodes > 1 else ''}"
     return Problem(place=Place(key="--nodes"), rule="conversion-memory", what=what, mend=mend)
 
 
-def _recipe(recipe: Recipe, conversion: Conversion) -> Recipe:
+def _recipe(recipe: Recipe, conversion: Conversion, gpu_type: str) -> Recipe:
     """The recipe as far as a target reads it: its GPUs and layout are the conversion's."""
-    gpu = recipe.gpu.model_copy(update={"count": conversion.gpus, "per_node": conversion.gpus_per_node})
+    counts = {"count": conversion.gpus, "per_node": conversion.gpus_per_node}
+    gpu = recipe.gpu.model_copy(update={"type": gpu_type, **counts})
     degrees = {"tp": 1, "pp": conversion.pp, "vpp": 1, "cp": 1, "ep": conversion.ep, "etp": 1}
     dispatcher = "alltoall" if recipe.layout.dispatcher is not None else None
     layout = recipe.layout.model_copy(update={**degrees, "dispatcher": dispatcher, "label": "checkpoint"})

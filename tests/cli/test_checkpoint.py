@@ -15,6 +15,7 @@ import yaml
 from called import Called, openrecipes
 
 from openrecipes.cli import preparing
+from openrecipes.targets import checkpoint_here
 
 RECIPE = "qwen3.5-moe-small/h200/openrecipes-tp2-ep2"
 WEIGHT_BYTES = 2 * 748_976_096
@@ -155,7 +156,8 @@ def test_one_that_ended_while_nobody_looked_is_recorded_so(site: Site) -> None:
 
 
 def test_a_short_disk_is_refused_before_anything_starts(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(preparing, "free_here", lambda _wanted: 10**9)
+    for module in (checkpoint_here, preparing):
+        monkeypatch.setattr(module, "free_here", lambda _wanted: 10**9)
     short = site.prepare("--random", "--json")
     assert (short.returncode, rules(short)) == (1, ["checkpoint-disk"])
     assert document(short)["problems"][0]["line"] is not None
@@ -195,6 +197,13 @@ def test_bad_paths_are_problems_of_the_profile(site: Site, paths: dict[str, str 
     assert (called.returncode, rules(called)[:1]) == (1, [rule])
     assert document(called)["problems"][0]["file"] == str(site.profile)
     assert "Traceback" not in called.stderr
+
+
+def test_a_failed_converter_is_told_with_the_cause_that_its_log_shows(site: Site) -> None:
+    site.write(PLAY="die", SAYS="torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.")
+    (problem,) = document(site.prepare("--random", "--json"))["problems"]
+    assert "oom" in problem["what"]
+    assert "CUDA out of memory" in problem["what"]
 
 
 def test_what_already_has_the_name_is_never_overwritten(site: Site) -> None:

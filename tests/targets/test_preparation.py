@@ -146,8 +146,22 @@ def test_a_model_that_the_gpus_do_not_hold_is_refused_with_how_many_would(tmp_pa
         prepared(here(tmp_path), LARGE, gpus=4)
     (problem,) = told.value.problems
     assert problem.rule == "conversion-memory"
-    assert problem.what.startswith("the weights of Qwen3.5-397B-A17B are 738.3 GiB, and 4 x H200 of 140.4 GiB hold ")
+    assert problem.what.startswith("the weights of Qwen3.5-397B-A17B are 738.3 GiB, and 4 x H200 of 140.4 GiB do not ")
     assert problem.mend.startswith("convert on 1 node of 8 GPUs")
+
+
+def test_the_profiles_gpus_count_and_any_kind_converts() -> None:
+    made = prepared("slurm-p5", LARGE, kind="converted")
+    assert made.ready.launch.recipe.gpu.type == "H100"
+    assert (made.conversion.nodes, made.conversion.pp, made.conversion.ep) == (2, 8, 2)
+
+
+def test_a_recipe_that_reads_no_checkpoint_and_a_path_of_another_model_are_told(tmp_path: Path) -> None:
+    site = here(tmp_path)
+    paths = site.paths.model_copy(update={"torch_dist": "/x/Qwen3-32B_torch_dist"})
+    made = prepared(site.model_copy(update={"paths": paths}), "qwen3.5-moe-mini/cpu/smoke-dp2")
+    rules = [(problem.rule, problem.severity) for problem in made.ready.warnings]
+    assert sorted(rules) == [("checkpoint-needed", "warning"), ("target-checkpoint", "warning")]
 
 
 def test_gpus_that_the_layers_cannot_be_laid_over_are_refused(tmp_path: Path) -> None:

@@ -1,0 +1,72 @@
+"""What this machine sees of the place where a checkpoint is to lie, before anything is submitted."""
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+from openrecipes import units
+from openrecipes.problems import Place, Problem, ProblemsError
+from openrecipes.targets.checkpoint import checkpoint_problems, read_manifest
+from openrecipes.targets.preparation import Preparation
+from openrecipes.targets.profile import Profile
+
+_NEVER_OVERWRITTEN = (
+    "name another folder under paths.torch_dist, or move this one away: a checkpoint is never overwritten"
+)
+
+
+def is_seen_here(profile: Profile) -> bool:
+    """Whether a path of the profile is the same one on this machine: a container has its own, and so have pods."""
+    return profile.container is None and profile.target != "kubernetes"
+
+
+def is_made(wanted: Preparation) -> bool:
+    """Whether the checkpoint is seen from here, whole.
+
+    Raises: ProblemsError where something else has its name, or where it may not be looked at.
+    """
+    folder, launch = Path(wanted.checkpoint), wanted.ready.launch
+    place = Place(file=str(folder), key="paths.torch_dist")
+    try:
+        if not is_seen_here(launch.profile) or not folder.is_dir() or not any(folder.iterdir()):
+            return False
+    except OSError as error:
+        what, mend = f"cannot be looked into: {error.strerror}", "prepare it as a user who may write there"
+        raise ProblemsError(Problem(place=place, rule="checkpoint-readable", what=what, mend=mend)) from error
+    said = read_manifest(folder)
+    problems = list(checkpoint_problems(launch.model, folder))
+    if said is None and not problems:
+        what = "exists, and nothing in it says whose checkpoint it is"
+        problems.append(Problem(place=place, rule="checkpoint-exists", what=what, mend=_NEVER_OVERWRITTEN))
+    elif said is not None and said.get("kind") != wanted.kind:
+        what = f"exists, and its weights are {str(said.get('kind'))[:40]}, not {wanted.kind}"
+        problems.append(Problem(place=place, rule="checkpoint-kind", what=what, mend=_NEVER_OVERWRITTEN))
+    if problems:
+        raise ProblemsError(*(replace(problem, mend=_NEVER_OVERWRITTEN) for problem in problems))
+    return True
+
+
+def free_here(wanted: Preparation) -> int | None:
+    """Bytes free where the checkpoint is to lie; None where this machine does not see the folder above it."""
+    if not is_seen_here(wanted.ready.launch.profile):
+        return None
+    try:
+        return shutil.disk_usage(Path(wanted.checkpoint).parent).free
+    except OSError:
+        return None
+
+
+def refuse_short(wanted: Preparation) -> None:
+    """Nothing, if the disk has the room, or cannot be seen from here: then its own machine looks.
+
+    Raises: ProblemsError where it has not.
+    """
+    folder = Path(wanted.checkpoint)
+    free, needed = free_here(wanted), wanted.need.needed_bytes
+    # What an earlier one left there is kept or removed, and so counts as free.
+    if free is None or free >= needed or folder.with_name(f"{folder.name}.partial").exists():
+        return
+    what = f"the checkpoint needs {units.size(needed)} in {folder.parent}, and {units.size(free)} are free there"
+    mend = "free space there, or name a folder with more under paths.torch_dist"
+    place = Place(file=wanted.ready.launch.profile.title, key="paths.torch_dist")
+    raise ProblemsError(Problem(place=place, rule="checkpoint-disk", what=what, mend=mend))

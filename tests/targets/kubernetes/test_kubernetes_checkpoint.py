@@ -1,0 +1,158 @@
+"""`checkpoint prepare` on Kubernetes: a RayJob of one pod, on a cluster that plays."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import called
+import converter_stand_in
+import jsonschema
+import kubernetes_validate
+import pytest
+import yaml
+from rayjobs import pods, profile
+
+from openrecipes.targets import kubernetes_job
+from openrecipes.targets.fabric import Fabric
+from openrecipes.targets.kubernetes_site import KubernetesSite
+from openrecipes.targets.profile_schema import profile_text
+
+STAND_IN = Path(__file__).resolve().parents[2] / "kubectl_stand_in.py"
+RECIPE = "qwen3.5-moe-small/h200/openrecipes-tp2-ep2"
+_BESIDE = Path(__file__).resolve().parents[4] / "shared" / "reference" / "kuberay-rayjob-v1.schema.json"
+SCHEMA = next((p for p in (Path(os.environ.get("KUBERAY_SCHEMA", "/nowhere")), _BESIDE) if p.is_file()), None)
+PYTHON = """#!/bin/bash
+case "$1" in
+  *ray_cluster.py) echo "Ray has 1 of 1 nodes" ;;
+  *) exec "@PYTHON@" "$@" ;;
+esac
+"""
+
+
+class Cluster:
+    """The cluster's folder, a volume that only pods see under its name, and a profile."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.kube, self.volume = folder, folder / "kube", folder / "volume"
+        self.bin = folder / "bin"
+        for path in (self.kube, self.bin, self.volume / "runs", self.volume / "slime"):
+            path.mkdir(parents=True)
+        self._program(self.bin / "kubectl", f"#!/bin/sh\nexec '{sys.executable}' -S '{STAND_IN}' \"$@\"\n")
+        converter = str(converter_stand_in.install(folder))
+        self._program(folder / "python", PYTHON.replace("@PYTHON@", converter))
+        (self.kube / "volume").write_text(str(self.volume), encoding="utf-8")
+
+    def _program(self, path: Path, text: str) -> None:
+        path.write_text(text, encoding="utf-8")
+        path.chmod(0o755)
+
+    def profile(self, *, read_only: bool = False, **env: str) -> Path:
+        site = profile().kubernetes
+        assert isinstance(site, KubernetesSite)
+        volume = site.volumes[0].model_copy(update={"mount_path": "/far/my volume", "read_only": read_only})
+        names = ("hf_checkpoint", "torch_dist", "runs", "slime")
+        where = profile(
+            python=str(self.folder / "python"),
+            paths={name: f"/far/my volume/{name}" for name in names},
+            kubernetes={"volumes": (volume,)},
+            join_seconds=20,
+            fabric=Fabric(kind="none", devices_per_node=0),
+            env={"WEIGHT_BYTES": str(2 * 748_976_096), **env},
+        )
+        path = self.folder / "cluster.yaml"
+        path.write_text(profile_text(where), encoding="utf-8")
+        return path
+
+    def prepare(self, *more: str, **said: Any) -> called.Called:
+        words = ("checkpoint", "prepare", RECIPE, "--cluster", str(self.profile(**said)), "--random", "--json", *more)
+        return called.openrecipes(*words, folder=self.folder)
+
+
+def until(claim: Callable[[], object], within_s: float = 30.0) -> None:
+    end = time.monotonic() + within_s
+    while not claim():
+        assert time.monotonic() < end, "never came true"
+        time.sleep(0.05)
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
+    made = Cluster(tmp_path)
+    monkeypatch.setattr(kubernetes_job, "_ASK_S", 0.2)
+    path = os.pathsep.join((str(made.bin), os.environ["PATH"]))
+    for name, value in {"PATH": path, "HOME": str(tmp_path), "KUBE_FOLDER": str(made.kube)}.items():
+        monkeypatch.setenv(name, value)
+    yield made
+    for job in (made.kube / "jobs").glob("*.json"):
+        job.unlink()
+    until(lambda: not list((made.kube / "pods").glob("*.json")))
+
+
+def test_one_pod_makes_it_on_the_volume_and_its_report_comes_here(cluster: Cluster) -> None:
+    ran = cluster.prepare()
+    said = json.loads(ran.stdout)
+    assert (ran.returncode, said["state"]) == (0, "made"), ran.stderr
+    assert (cluster.volume / "torch_dist" / "release" / "__0_0.distcp").exists()
+    assert (cluster.volume / "hf_checkpoint" / "config.json").exists()
+    assert said["disk"]["free_bytes"] > said["disk"]["needed_bytes"]
+    record = json.loads((Path(said["run_dir"]) / "preparation.json").read_text(encoding="utf-8"))
+    assert (record["outcome"], record["submission"]["ended_as"]) == ("completed", "SUCCEEDED")
+    assert "/far/my volume/torch_dist is whole, 1.4 GiB" in ran.stderr.replace(str(cluster.volume), "/far/my volume")
+    again = json.loads(cluster.prepare().stdout)
+    assert (again["state"], again["ok"]) == ("whole", True)
+
+
+def test_a_failed_converter_is_a_failed_job(cluster: Cluster) -> None:
+    ran = cluster.prepare(PLAY="die")
+    said = json.loads(ran.stdout)
+    assert (ran.returncode, said["state"]) == (3, "failed")
+    assert "the converter failed" in said["problems"][0]["what"]
+    assert not (cluster.volume / "torch_dist").exists()
+
+
+def test_what_a_pod_refuses_is_a_problem_of_the_profile(cluster: Cluster) -> None:
+    (cluster.volume / "torch_dist" / "mine").mkdir(parents=True)
+    ran = cluster.prepare()
+    (problem,) = json.loads(ran.stdout)["problems"]
+    assert (ran.returncode, problem["rule"], problem["key"]) == (1, "checkpoint-exists", "paths.torch_dist")
+
+
+def test_several_nodes_and_a_volume_that_cannot_be_written_are_refused(cluster: Cluster) -> None:
+    assert cluster.prepare("--nodes", "2").returncode == 2
+    ran = cluster.prepare(read_only=True)
+    rules = {(problem["rule"], problem["key"]) for problem in json.loads(ran.stdout)["problems"]}
+    assert ("target-mounted", "paths.torch_dist") in rules
+    assert not (cluster.kube / "asked").exists()
+
+
+@pytest.mark.skipif(SCHEMA is None, reason="KUBERAY_SCHEMA names no schema of RayJob")
+def test_the_manifests_fit_their_schemas_and_ask_for_the_gpus_of_one_node(cluster: Cluster) -> None:
+    files = {
+        file["path"]: yaml.safe_load(file["text"]) for file in json.loads(cluster.prepare("--dry-run").stdout)["files"]
+    }
+    assert SCHEMA is not None
+    jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text(encoding="utf-8"))).validate(files["rayjob.yaml"])
+    kubernetes_validate.validate(files["configmap.yaml"], "1.33", strict=True)
+    (pod,) = pods(files["rayjob.yaml"])
+    kubernetes_validate.validate(
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}, "spec": pod["spec"]}, "1.33", strict=True
+    )
+    limits = pod["spec"]["containers"][0]["resources"]["limits"]
+    assert (
+        limits["nvidia.com/gpu"]
+        == files["rayjob.yaml"]["spec"]["rayClusterSpec"]["headGroupSpec"]["rayStartParams"]["num-gpus"]
+    )
+
+
+@pytest.mark.tool("shellcheck")
+def test_scripts_are_sound_shell(cluster: Cluster, tmp_path: Path) -> None:
+    files = {file["path"]: file["text"] for file in json.loads(cluster.prepare("--dry-run").stdout)["files"]}
+    data = yaml.safe_load(files["configmap.yaml"])["data"]
+    for name in ("node.sh", "entry.sh"):
+        (tmp_path / name).write_text(data[name], encoding="utf-8")
+        subprocess.run(["shellcheck", str(tmp_path / name)], check=True)
