@@ -4,15 +4,14 @@ import gc
 import importlib
 import json
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 import openrecipes
-from openrecipes.problems import Place, Problem, ProblemsError
+from openrecipes.problems import Problem, ProblemsError, UsageError
 
 # Verb, the module that defines it, one line for --help. A module is imported only when its verb runs,
 # so that `--help` costs no more than typer itself.
@@ -63,29 +62,6 @@ class _LazyVerbs(TyperGroup):
             gc.enable()
         return name, found, rest
 
-    def make_context(self, *args: Any, **kwargs: Any) -> Any:
-        with _told_as_json():
-            return super().make_context(*args, **kwargs)
-
-    def invoke(self, ctx: Any) -> Any:
-        with _told_as_json():
-            return super().invoke(ctx)
-
-
-@contextmanager
-def _told_as_json() -> Iterator[None]:
-    """Lets usage errors pass, once they stand on stdout too where the caller asked for JSON."""
-    try:
-        yield
-    except Exception as error:
-        # Versions of typer have the class in different places.
-        if "--json" in sys.argv[1:] and hasattr(error, "format_message") and not hasattr(error, "was_told"):
-            what = " ".join(str(error.format_message()).split())
-            mend = "`--help` after the verb lists what it takes"
-            _print_json([Problem(place=Place(), rule="usage", what=what, mend=mend)])
-            error.was_told = True  # type: ignore[attr-defined]
-        raise
-
 
 def verb(name: str) -> Any:
     """The verb's command, its module imported."""
@@ -122,7 +98,11 @@ def main() -> None:
         # It may stand anywhere; the verbs need not know it.
         sys.argv = [sys.argv[0], *(word for word in sys.argv[1:] if word != "--debug")]
     try:
-        app()
+        status = app(standalone_mode=False)  # what typer.Exit said; of a verb that ended by itself, None
+        sys.exit(status if isinstance(status, int) else 0)
+    except typer.Abort:
+        sys.stderr.write("aborted\n")
+        sys.exit(1)
     except ProblemsError as error:
         _print_problems(error)
         sys.exit(error.exit_status)
@@ -134,6 +114,13 @@ def main() -> None:
         sys.stdout = None
         sys.exit(141)
     except Exception as error:
+        from openrecipes.cli import usage  # noqa: PLC0415  (no right call needs it)
+
+        if usage.is_bare_call(error):
+            sys.exit(UsageError.exit_status)
+        if usage.is_usage_error(error):
+            _print_problems(UsageError(usage.usage_problem(error)))
+            sys.exit(UsageError.exit_status)
         if debug:
             raise
         sys.stderr.write(

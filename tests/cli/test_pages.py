@@ -29,19 +29,35 @@ def test_a_page_has_80_columns_and_no_blanks_at_the_ends_of_lines(words: tuple[s
     assert [line for line in lines if len(line) > 80 or line != line.rstrip()] == []
 
 
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (("check", "--nope"), "No such option: --nope"),
-        (("nosuch",), "No such command 'nosuch'."),
-        (("render",), "Missing argument"),
-        (("plan", "--gpus", "many"), "--gpus"),
-    ],
-)
-def test_a_wrong_call_is_json_where_json_is_asked_for(words: tuple[str, ...], says: str) -> None:
+WRONG_CALLS = [
+    (("check", "--nope"), "--nope", "there is no such option", "`openrecipes check --help` lists what it takes"),
+    (("check", "--strit"), "--strit", "there is no such option", "did you mean --strict?"),
+    (("chekc",), "", "there is no verb chekc", "did you mean check?"),
+    (("correctness", "nosuch"), "", "there is no verb nosuch", "`openrecipes correctness --help` lists what it takes"),
+    (("render",), "recipe", "is missing", "`openrecipes render --help` lists what it takes"),
+    (("render", "--set"), "--set", "a value must follow it", "`--help` after the verb lists what it takes"),
+    (("plan", "--gpus", "many"), "--gpus", "many is no whole number", "`openrecipes plan --help` lists what it takes"),
+    (("plan", "--gpus", "0"), "--gpus", "0 is below 1", "`openrecipes plan --help` lists what it takes"),
+    (("plan", "a", "b", "c"), "", "b c: one too many", "`openrecipes plan --help` lists what it takes"),
+    (("check", "--strict=yes"), "--strict", "takes no value", "write --strict alone"),
+]
+
+
+@pytest.mark.parametrize(("words", "key", "what", "mend"), WRONG_CALLS, ids=" ".join)
+def test_a_wrong_call_is_a_problem_of_our_form_and_json_where_asked(
+    words: tuple[str, ...], key: str, what: str, mend: str
+) -> None:
+    told = openrecipes(*words)
+    place = f"{key}: " if key else ""
+    assert (told.returncode, told.stdout, told.stderr) == (2, "", f"{place}{what}\n  mend: {mend}   [usage]\n")
+    if words[-1] == "--set":
+        return  # it takes what follows it as its value
     done = openrecipes(*words, "--json")
     (problem,) = json.loads(done.stdout)["problems"]
-    assert (done.returncode, problem["rule"]) == (2, "usage")
-    assert says in problem["what"]
-    assert done.stderr
-    assert openrecipes(*words).stdout == ""
+    assert (done.returncode, problem["rule"], problem["key"], problem["what"]) == (2, "usage", key, what)
+
+
+def test_a_call_without_a_verb_shows_the_help() -> None:
+    done = openrecipes()
+    assert done.returncode == 2
+    assert "Start with: openrecipes rank" in done.stdout + done.stderr
