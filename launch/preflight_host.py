@@ -30,7 +30,10 @@ def limit_checks(args: argparse.Namespace) -> Iterator[tuple[str, Outcome]]:
     few = files != resource.RLIM_INFINITY and files < args.nofile
     yield (
         "nofile",
-        judged("unlimited" if files == resource.RLIM_INFINITY else files, [f"{files} open files, below {args.nofile}"] if few else []),
+        judged(
+            "unlimited" if files == resource.RLIM_INFINITY else files,
+            [f"{files} open files, below {args.nofile}"] if few else [],
+        ),
     )
     shm = shutil.disk_usage(args.shm).total / GIB if args.shm.is_dir() else 0.0
     yield (
