@@ -226,12 +226,14 @@ clock_log() {
     last=$stop
     read -r up _ </proc/uptime
     look=$((10#${up/./} - began))
-    read -r inode size < <(stat -c '%i %s' -- "$log") || inode=$which size=$seen
+    read -r inode size < <(stat -c '%i %s' -- "$log") || inode=none size=0
     read -r up _ </proc/uptime
     found=$((10#${up/./} - began))
-    if [ "$size" -lt "$seen" ] || [ "$inode" != "${which:-$inode}" ]; then
-      seen=0 lines=0 # cut short or replaced, which a count that falls tells
-    elif [ "$size" -gt "$seen" ]; then
+    if [ "$size" -lt "$seen" ] || [ "$inode" != "$which" ]; then
+      seen=0 lines=0
+      if [ "$told" -gt 0 ]; then size=0; fi # cut short or replaced, which a count that falls tells
+    fi
+    if [ "$size" -gt "$seen" ]; then
       lines=$((lines + $(tail -c "+$((seen + 1))" -- "$log" | head -c "$((size - seen))" | wc -l)))
       seen=$size
     fi
