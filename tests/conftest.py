@@ -23,6 +23,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite the golden files; CI refuses it")
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than cores: tests that launch and follow wait for a clock and leave theirs idle."""
+    return len(os.sched_getaffinity(0)) + 1
+
+
 def pytest_configure(config: pytest.Config) -> None:
     if IN_CI and config.getoption("--update-golden"):
         raise pytest.UsageError("--update-golden writes what the tests then compare with; CI never does that")
