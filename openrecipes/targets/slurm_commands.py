@@ -16,6 +16,8 @@ _LIMIT_S: Final = 60
 _OF_THE_SITE: Final = ("SLURM_CONF",)
 
 
+# Prints the settings of the cluster whose Slurm answers here.
+CONFIG_COMMAND: Final = ("scontrol", "show", "config")
 # Prints name and number of nodes of each partition; the default one has a star.
 PARTITIONS_COMMAND: Final = ("sinfo", "--noheader", "--format", "%P|%D")
 
@@ -30,6 +32,15 @@ def nodes_of(partitions: str, name: str | None) -> int | None:
     if name is None:
         return next((count for partition, count in counts.items() if partition.endswith("*")), None)
     return counts.get(name, counts.get(f"{name}*"))
+
+
+def cluster_here() -> str | None:
+    """Name of the cluster whose Slurm answers here; None where none does. Numbers of jobs are a cluster's own."""
+    try:
+        found = re.search(r"(?m)^ClusterName\s*=\s*(\S+)", ran(CONFIG_COMMAND))
+    except OutsideError:
+        return None
+    return found[1] if found else None
 
 
 def job_name(run_name: str) -> str:

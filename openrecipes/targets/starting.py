@@ -14,6 +14,7 @@ from openrecipes.targets.process_job import ProcessJob, is_launched_script
 from openrecipes.targets.rendering import Prepared
 from openrecipes.targets.slurm_commands import (
     PARTITIONS_COMMAND,
+    cluster_here,
     job_name,
     job_number,
     nodes_of,
@@ -52,6 +53,7 @@ def found_again(run: RunDirectory, record: Submitted, *, pods: int | None = None
         what, mend = "was prepared and never submitted", "launch the recipe again, in another run directory"
         raise ProblemsError(Problem(place=Place(file=str(run.root)), rule="run-submitted", what=what, mend=mend))
     if submission.kind == "slurm":
+        _refuse_other_cluster(run, submission)
         found = submission if submission.id is not None else found_by_name(submission, run)
         if found is None:
             raise _lost(run, f"Slurm knows no job {submission.name} of this directory")
@@ -114,7 +116,7 @@ def _slurm_job(book: Book, ready: Prepared) -> SlurmJob:
     slurm_would_take(run.root, name, ready)
     command = submit_command(name, run.root)
     # Before sbatch is called, so that whoever comes after a crash knows what to look for.
-    submission = Submission(kind="slurm", id=None, name=name, command=command)
+    submission = Submission(kind="slurm", id=None, name=name, cluster=cluster_here(), command=command)
     book.note(outcome="running", submission=submission)
     try:
         number = job_number(ran(command, cwd=run.root, env=submit_environment(ready.launch.profile)))
@@ -127,6 +129,16 @@ def _slurm_job(book: Book, ready: Prepared) -> SlurmJob:
     submission = submission.model_copy(update={"id": number})
     book.note(submission=submission)
     return SlurmJob(run, submission)
+
+
+def _refuse_other_cluster(run: RunDirectory, submission: Submission) -> None:
+    """Nothing, if the Slurm that answers here can be the job's own: another one's job of that number is somebody's."""
+    here = cluster_here() if submission.cluster is not None else None
+    if here is not None and here != submission.cluster:
+        name = submission.id or submission.name
+        what = f"is job {name} of {submission.cluster}, and the Slurm here is that of {here}"
+        mend = f"attach where the Slurm of {submission.cluster} answers"
+        raise ProblemsError(Problem(place=Place(file=str(run.root)), rule="run-found", what=what, mend=mend))
 
 
 def _found_process(run: RunDirectory, submission: Submission, target: str) -> ProcessJob:

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from openrecipes.problems import ProblemsError, UsageError
+from openrecipes.problems import OutsideError, Place, Problem, ProblemsError, UsageError
 from openrecipes.recipe.read import read_recipe
 from openrecipes.runs.directory import named_run_directory
 from openrecipes.runs.record import Submission
 from openrecipes.shipped import shipped
+from openrecipes.targets import slurm_commands, starting
 from openrecipes.targets.profile import Profile
 from openrecipes.targets.rendering import Prepared, prepared, target_of
 from openrecipes.targets.run_book import open_book
@@ -69,3 +70,33 @@ def test_a_process_of_another_host_or_one_that_left_no_record_is_not_taken_for_t
     here = Submission(kind="process", id="1", host=platform.node())
     with pytest.raises(ProblemsError, match="process 1 is gone and left no record"):
         found_again(book.run, book.record.model_copy(update={"submission": here}))
+
+
+def test_a_job_of_another_cluster_is_neither_followed_nor_taken_for_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book = open_book(named_run_directory(tmp_path / "run"), ready("slurm"), read_recipe(shipped(*SMOKE)), ())
+    book.note(submission=Submission(kind="slurm", id="17", name="run", cluster="one"))
+    monkeypatch.setattr(starting, "cluster_here", lambda: "two")
+    with pytest.raises(ProblemsError, match="is job 17 of one, and the Slurm here is that of two") as caught:
+        found_again(book.run, book.record)
+    assert caught.value.problems[0].rule == "run-found"
+    for answers in ("one", None):
+        monkeypatch.setattr(starting, "cluster_here", lambda said=answers: said)
+        assert found_again(book.run, book.record).submission.id == "17"
+
+
+@pytest.mark.parametrize(
+    ("printed", "name"),
+    [("Configuration data\nClusterName             = loop-1\nX = y\n", "loop-1"), ("X = y\n", None), (None, None)],
+)
+def test_a_cluster_is_named_by_its_slurm(
+    printed: str | None, name: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ran(_command: tuple[str, ...]) -> str:
+        if printed is None:
+            raise OutsideError(Problem(place=Place(), rule="slurm", what="no answer", mend="ask"))
+        return printed
+
+    monkeypatch.setattr(slurm_commands, "ran", ran)
+    assert slurm_commands.cluster_here() == name

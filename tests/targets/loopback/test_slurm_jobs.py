@@ -46,7 +46,8 @@ def test_a_killed_harness_finds_its_job_again_and_submits_no_second_one(site: Si
     with site.cluster.start(*site.words(recipe, profile, "run"), cwd=site.folder) as harness:
         wait_until(lambda: has_steps(site, "run"))
         os.killpg(harness.pid, signal.SIGKILL)
-    assert site.opened("run").record().outcome == "running"
+    record = site.opened("run").record()
+    assert (record.outcome, record.submission.cluster) == ("running", "loopback")
     again = site.launch(recipe, profile, "run")
     assert again.returncode == 2
     assert "is not empty; a run directory is never reused" in again.stderr
