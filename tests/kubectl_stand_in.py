@@ -208,12 +208,13 @@ def operate(name: str) -> None:
 
 def runs(job: Job) -> None:
     folder = job.files()
+    (folder / "ray.sh").write_text("exec sleep 600\n", encoding="utf-8")
     environment = job.environment(folder)
     job.make_pods("Running")
     nodes = []
     for number, pod in enumerate(job.pods):
         own = {"HOSTNAME": f"node-{number}", "OPENRECIPES_RAY_CLUSTER": job.cluster, "NODE": str(number)}
-        own["KUBERAY_GEN_RAY_START_CMD"] = "sleep 600"
+        own["KUBERAY_GEN_RAY_START_CMD"] = f"bash {folder}/ray.sh start{'' if number else ' --head'}"
         nodes.append(pods_process([str(folder / "node.sh")], {**environment, **own}, f"{pod.stem}.log"))
     exported = environment | {"POD_RUN_DIR": str(Path(near("/far/my volume")) / "runs" / job.cluster)}
     while not Path(exported["POD_RUN_DIR"], "telemetry").exists() and job.is_there:

@@ -7,7 +7,14 @@ import typer
 
 from openrecipes.catalog.models import model
 from openrecipes.cli import output
-from openrecipes.cli.checkpoint_page import refuse_nowhere, show_outcome, show_rendered, show_verified, verified
+from openrecipes.cli.checkpoint_page import (
+    refuse_nowhere,
+    refuse_unclear,
+    show_outcome,
+    show_rendered,
+    show_verified,
+    verified,
+)
 from openrecipes.cli.cluster_profile import profile_asked
 from openrecipes.cli.names import recipe_named
 from openrecipes.cli.preparing import made, need_in_words
@@ -54,6 +61,7 @@ def prepare(
 
     Example: openrecipes checkpoint prepare qwen3.5-moe-small/h200/openrecipes-tp2-ep2 --cluster node.yaml --random
     """
+    refuse_unclear({"--dry-run": dry, "-o": output_dir, "--detach": detach, "--attach": attach})
     located, profile = recipe_named(recipe), profile_asked(cluster)
     with placed_in_profile(cluster, profile):
         wanted = preparation(

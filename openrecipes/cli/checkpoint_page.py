@@ -12,7 +12,7 @@ from openrecipes.cli.preparing import Outcome, document
 from openrecipes.cli.render_page import document as command_document
 from openrecipes.cli.render_page import listing
 from openrecipes.cli.rendered_files import how_to_start, write_rendered_files
-from openrecipes.problems import Place, Problem, ProblemsError
+from openrecipes.problems import Place, Problem, ProblemsError, UsageError
 from openrecipes.targets.checkpoint import checkpoint_problems, read_manifest
 from openrecipes.targets.checkpoint_here import free_here, is_seen_here
 from openrecipes.targets.preparation import Preparation
@@ -54,6 +54,17 @@ def show_outcome(wanted: Preparation, outcome: Outcome, cluster: Path, *, as_jso
     output.problems(problems)
     if outcome.exit_status:
         raise typer.Exit(outcome.exit_status)
+
+
+def refuse_unclear(named: dict[str, object]) -> None:
+    """Nothing, if not more than one way to go about a preparation is named; files can be shown and written at once.
+
+    Raises: UsageError.
+    """
+    there = [name for name, value in named.items() if value]
+    if len(there) > 1 and there != ["--dry-run", "-o"]:
+        what, mend = f"{' and '.join(there)} exclude each other", "give one of them"
+        raise UsageError(Problem(place=Place(), rule="usage", what=what, mend=mend))
 
 
 def refuse_nowhere(profile: Profile) -> Path:

@@ -72,8 +72,8 @@ def _folder_problems(model: Model, folder: Path, place: Place) -> Iterator[Probl
         what = f"made for {str(said.get('model'))[:80]} of another configuration, not for {model.name}"
         yield Problem(place=place, rule="checkpoint-model", what=what, mend="prepare one for this model")
     for name, wanted, found in _changed_files(folder):
-        now = "is missing" if found is None else f"has {found} bytes"
-        what = f"{name} {now}, and had {wanted} when the checkpoint was made"
+        now = "is missing" if found is None else f"has {found}"
+        what = f"{name} {now}, and had {wanted} bytes when the checkpoint was made"
         yield Problem(place=place, rule="checkpoint-files", what=what, mend=again)
 
 

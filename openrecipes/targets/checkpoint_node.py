@@ -45,7 +45,7 @@ def converter_values(launch: Launch) -> dict[str, Any]:
     need = disk_need(launch.model, reads_weights=kind == "converted")
     return {
         "kind": kind,
-        "gpus": min(gpus.count, gpus.per_node),
+        "gpus_per_node": min(gpus.count, gpus.per_node),
         "weight_bytes": need.torch_dist_bytes,
         "needed_bytes": need.needed_bytes,
         "entry": launch.command.entry,

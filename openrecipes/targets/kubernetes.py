@@ -9,8 +9,8 @@ import yaml
 from openrecipes.layouts.degrees import nodes
 from openrecipes.problems import Place, Problem
 from openrecipes.stack import capture
-from openrecipes.targets.checkpoint_node import converter_programs, converter_values, converter_variables
 from openrecipes.targets.fatal_signs import sign_files
+from openrecipes.targets.kubernetes_convert import converter_pod_files
 from openrecipes.targets.kubernetes_names import config_key, config_name, job_prefix
 from openrecipes.targets.kubernetes_pods import MOUNT, pod_template
 from openrecipes.targets.kubernetes_refusals import kubernetes_refusals
@@ -146,42 +146,35 @@ def _ray_settings(ray: Ray) -> dict[str, str]:
 def _files(launch: Launch) -> dict[str, str]:
     """The files that the pods see, by path: both scripts, and the programs that they run."""
     if launch.command.trainer == "converter":
-        return {
-            "node.sh": _node_script(launch),
-            "entry.sh": _entry_script(launch),
-            "telemetry.py": program("telemetry.py"),
-            "ray_cluster.py": program("ray_cluster.py"),
-            **{file.path: file.text for file in (*converter_programs(launch), *sign_files())},
-        }
+        return converter_pod_files(launch, node=_node_values(launch), entry=_entry_values(launch))
     names = ("pretokenized_sft_rollout.py", "ray_cluster.py", "telemetry.py")
     return {
-        "node.sh": _node_script(launch),
-        "entry.sh": _entry_script(launch),
+        "node.sh": shell_script("kubernetes_node.sh.j2", **_node_values(launch)),
+        "entry.sh": shell_script("kubernetes_entry.sh.j2", **_entry_values(launch)),
         "capture_environment.py": capture.source_text(),
         **{name: program(name) for name in names},
         **{file.path: file.text for file in (*preflight_files(), *sign_files())},
     }
 
 
-def _node_script(launch: Launch) -> str:
+def _node_values(launch: Launch) -> dict[str, Any]:
     literals = _literals(launch)
-    return shell_script(
-        "kubernetes_node.sh.j2",
-        run_root=(launch.profile.paths.runs or "").rstrip("/"),
-        exported=tuple((name, value) for name, value in literals.items() if not _is_plain(value)),
-        literal_environment=tuple(literals.items()),
-        node_values=tuple(node_value(value) for value in launch.shell_values),
-        preflight_mode=launch.profile.preflight_mode,
-        preflight_words=preflight_words(launch.profile, launch.recipe, sft_data=launch.sft_data),
-        python=launch.profile.python,
-    )
+    return {
+        "run_root": (launch.profile.paths.runs or "").rstrip("/"),
+        "exported": tuple((name, value) for name, value in literals.items() if not _is_plain(value)),
+        "literal_environment": tuple(literals.items()),
+        "node_values": tuple(node_value(value) for value in launch.shell_values),
+        "preflight_mode": launch.profile.preflight_mode,
+        "preflight_words": preflight_words(launch.profile, launch.recipe, sft_data=launch.sft_data),
+        "python": launch.profile.python,
+    }
 
 
-def _entry_script(launch: Launch) -> str:
+def _entry_values(launch: Launch) -> dict[str, Any]:
     recipe, paths = launch.recipe, launch.profile.paths
     names = [value.name for value in launch.command.environment]
     fabric = launch.profile.fabric.env if launch.profile.fabric else {}
-    values: dict[str, Any] = {
+    return {
         "grace_seconds": GRACE_S,
         "hang": hang_values(launch.profile.hang),
         # Of the whole job, its wait for nodes included, KubeRay holds it.
@@ -198,11 +191,6 @@ def _entry_script(launch: Launch) -> str:
         "entry": launch.command.entry,
         "image": launch.profile.image,
     }
-    if launch.command.trainer == "converter":
-        # Megatron is on PYTHONPATH already.
-        own = tuple(item for item in converter_variables(launch) if item[0] != "MEGATRON_DIR")
-        return shell_script("kubernetes_convert.sh.j2", **{**values, **converter_values(launch), "variables": own})
-    return shell_script("kubernetes_entry.sh.j2", **values)
 
 
 def _literals(launch: Launch) -> dict[str, str]:

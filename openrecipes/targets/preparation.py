@@ -117,11 +117,11 @@ def _conversion(
 ) -> Conversion:
     """What was asked for, else the first that holds the model: on this machine by GPUs, elsewhere by whole nodes."""
     is_local = profile.target == "local"
-    is_one = is_local or profile.target == "kubernetes"
-    if nodes_wanted and nodes_wanted > 1 and is_one:
-        raise UsageError(_one_node(profile, nodes_wanted))
+    if nodes_wanted and nodes_wanted > 1 and is_local:
+        what, mend = f"{nodes_wanted} nodes, and {profile.title} is one", "leave --nodes out, or name a cluster"
+        raise UsageError(Problem(place=Place(key="--nodes"), rule="target-nodes", what=what, mend=mend))
     order = (gpus_wanted,) if gpus_wanted else tuple(_powers(gpu[1]) if is_local else range(gpu[1], 0, -1))
-    most = 1 if is_one else len(profile.ssh.hosts) if profile.ssh else _MOST_NODES
+    most = 1 if is_local else len(profile.ssh.hosts) if profile.ssh else _MOST_NODES
     counts = range(nodes_wanted, nodes_wanted + 1) if nodes_wanted else range(1, most + 1)
     if all(laid_over(found, count, gpus) is None for count in counts for gpus in order):
         raise ProblemsError(_not_split(found, counts[0], order[0]))
@@ -143,14 +143,6 @@ def _gpu(recipe: Recipe, profile: Profile) -> tuple[str, int]:
 def _usable_gib(name: str) -> float | None:
     card = find_gpu(name)
     return card.usable_memory_gib if card else None
-
-
-def _one_node(profile: Profile, nodes_wanted: int) -> Problem:
-    what, mend = f"{nodes_wanted} nodes, and {profile.title} is one", "leave --nodes out, or name a cluster"
-    if profile.target == "kubernetes":
-        what = f"{nodes_wanted} nodes, and in a cluster of Kubernetes one pod converts"
-        mend = "leave --nodes out; a model that one node does not hold is converted with a profile of Slurm or ssh"
-    return Problem(place=Place(key="--nodes"), rule="target-nodes", what=what, mend=mend)
 
 
 def _powers(most: int) -> Iterator[int]:
@@ -179,8 +171,8 @@ def _too_small(found: Model, gpu: str, most: int, enough: Conversion | None, pro
     mend = "give other --gpus and --nodes"
     if enough is not None:
         nodes = f"{enough.nodes} node{'s' if enough.nodes > 1 else ''} of {enough.gpus_per_node} GPUs"
-        where = {"local": " of a cluster", "kubernetes": " of a cluster of Slurm or ssh"}.get(profile.target, "")
-        mend = f"convert on {nodes}{where if enough.nodes > 1 else ''}"
+        where = " of a cluster" if profile.target == "local" and enough.nodes > 1 else ""
+        mend = f"convert on {nodes}{where}"
     return Problem(place=Place(key="--nodes"), rule="conversion-memory", what=what, mend=mend)
 
 

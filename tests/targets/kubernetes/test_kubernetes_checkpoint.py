@@ -102,7 +102,8 @@ def test_one_pod_makes_it_on_the_volume_and_its_report_comes_here(cluster: Clust
     assert said["disk"]["free_bytes"] > said["disk"]["needed_bytes"]
     record = json.loads((Path(said["run_dir"]) / "preparation.json").read_text(encoding="utf-8"))
     assert (record["outcome"], record["submission"]["ended_as"]) == ("completed", "SUCCEEDED")
-    assert "/far/my volume/torch_dist is whole, 1.4 GiB" in ran.stderr.replace(str(cluster.volume), "/far/my volume")
+    log = (Path(said["run_dir"]) / "log" / "train.log").read_text(encoding="utf-8")
+    assert f"openrecipes: progress {cluster.volume}/torch_dist is whole, 1.4 GiB" in log
     again = json.loads(cluster.prepare().stdout)
     assert (again["state"], again["ok"]) == ("whole", True)
 
@@ -122,8 +123,28 @@ def test_what_a_pod_refuses_is_a_problem_of_the_profile(cluster: Cluster) -> Non
     assert (ran.returncode, problem["rule"], problem["key"]) == (1, "checkpoint-exists", "paths.torch_dist")
 
 
-def test_several_nodes_and_a_volume_that_cannot_be_written_are_refused(cluster: Cluster) -> None:
-    assert cluster.prepare("--nodes", "2").returncode == 2
+def test_several_pods_make_one_checkpoint(cluster: Cluster) -> None:
+    ran = cluster.prepare("--nodes", "4", "--gpus", "1")
+    said = json.loads(ran.stdout)
+    assert (ran.returncode, said["state"], said["nodes"]) == (0, "made", 4), ran.stderr
+    found = [json.loads((cluster.volume / f"seen-{rank}.json").read_text(encoding="utf-8")) for rank in range(4)]
+    argv = [one["argv"] for one in found]
+    assert [words[words.index("--node-rank") + 1] for words in argv] == ["0", "1", "2", "3"]
+    for name in ("--master-addr", "--master-port", "--nnodes", "--save", "--hf-checkpoint"):
+        assert len({words[words.index(name) + 1] for words in argv}) == 1
+    assert {one["env"]["CUDA_DEVICE_MAX_CONNECTIONS"] for one in found} == {"1"}
+    assert len(list((cluster.volume / "torch_dist" / "release").glob("*.distcp"))) == 4
+    assert (Path(said["run_dir"]) / "log" / "convert-node-3.log").exists()
+
+
+def test_a_pod_that_fails_ends_the_others(cluster: Cluster) -> None:
+    ran = cluster.prepare("--nodes", "2", "--gpus", "1", PLAY="die")
+    (problem,) = json.loads(ran.stdout)["problems"]
+    assert (ran.returncode, problem["rule"]) == (3, "checkpoint-made")
+    assert "the converter ended on node-1 with exit status 9, see log/convert-node-1.log" in problem["what"]
+
+
+def test_a_volume_that_cannot_be_written_is_refused(cluster: Cluster) -> None:
     ran = cluster.prepare(read_only=True)
     rules = {(problem["rule"], problem["key"]) for problem in json.loads(ran.stdout)["problems"]}
     assert ("target-mounted", "paths.torch_dist") in rules
@@ -151,8 +172,10 @@ def test_the_manifests_fit_their_schemas_and_ask_for_the_gpus_of_one_node(cluste
 
 @pytest.mark.tool("shellcheck")
 def test_scripts_are_sound_shell(cluster: Cluster, tmp_path: Path) -> None:
-    files = {file["path"]: file["text"] for file in json.loads(cluster.prepare("--dry-run").stdout)["files"]}
-    data = yaml.safe_load(files["configmap.yaml"])["data"]
-    for name in ("node.sh", "entry.sh"):
-        (tmp_path / name).write_text(data[name], encoding="utf-8")
-        subprocess.run(["shellcheck", str(tmp_path / name)], check=True)
+    for nodes, scripts in {"1": ["entry.sh", "node.sh"], "2": ["entry.sh", "node.sh", "worker.sh"]}.items():
+        said = json.loads(cluster.prepare("--dry-run", "--nodes", nodes, "--gpus", "1").stdout)
+        data = yaml.safe_load(said["files"][0]["text"])["data"]
+        assert sorted(name for name in data if name.endswith(".sh")) == scripts
+        for name in scripts:
+            (tmp_path / name).write_text(data[name], encoding="utf-8")
+            subprocess.run(["shellcheck", str(tmp_path / name)], check=True)

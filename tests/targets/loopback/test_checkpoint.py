@@ -61,7 +61,7 @@ def test_four_nodes_make_one_checkpoint(site: Site, target: str) -> None:
     assert {option(one["argv"], "--nnodes") for one in found} == {"4"}
     assert len(list((site.folder / "dist" / "release").glob("*.distcp"))) == 4
     assert not (site.folder / "dist.partial").exists()
-    assert f"{site.folder}/dist is whole, 1.4 GiB" in done.stderr
+    assert f"{site.folder}/dist is whole, 1.4 GiB" in log(said)
     assert said["disk"]["free_bytes"] > said["disk"]["needed_bytes"]
     assert document(prepare(site, target))["state"] == "whole"
     assert site.cluster.processes(*OURS) == []
