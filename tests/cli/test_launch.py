@@ -11,6 +11,7 @@ from pathlib import Path
 import fake_trainer
 import pytest
 import yaml
+from called import Called, openrecipes
 from smoke_recipe import write_smoke_recipe
 
 from openrecipes.runs.directory import open_run_directory
@@ -37,8 +38,12 @@ class Place:
         recipe = write_smoke_recipe(self.folder, env={"OMP_NUM_THREADS": "1", **(env or {})})
         return [*CALL, str(recipe), "--cluster", self.cluster(**profile), "--run-dir", str(self.run_dir), *more]
 
-    def call(self, *words: str) -> subprocess.CompletedProcess[str]:
+    def process(self, *words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(words, capture_output=True, text=True, check=False, cwd=self.folder, timeout=120)
+
+    def call(self, *words: str) -> Called:
+        """The command as called within this process; one that leaves a run behind is a process of its own."""
+        return openrecipes(*words[CALL.index("openrecipes") + 1 :], folder=self.folder)
 
 
 @pytest.fixture
@@ -67,7 +72,7 @@ def test_a_launch_prints_its_record_and_one_line_a_stage(place: Place) -> None:
 
 
 def test_a_detached_run_goes_on_and_is_attached_to_once_and_again(place: Place) -> None:
-    detached = place.call(*place.words("--detach", env={"STEP_S": "0.1"}))
+    detached = place.process(*place.words("--detach", env={"STEP_S": "0.1"}))
     assert detached.returncode == 0, detached.stderr
     assert "follow  openrecipes launch --attach" in detached.stdout
     assert open_run_directory(place.run_dir).record().outcome == "running"
@@ -91,7 +96,7 @@ def test_a_killed_harness_leaves_a_run_that_is_found_again(place: Place) -> None
 
 
 def test_a_stop_ends_the_run_keeps_its_evidence_and_is_no_failure(place: Place) -> None:
-    assert place.call(*place.words("--detach", env={"STEP_S": "0.2", "STEPS": "500"})).returncode == 0
+    assert place.process(*place.words("--detach", env={"STEP_S": "0.2", "STEPS": "500"})).returncode == 0
     wait_until_it_trains(place)
     stopped = place.call(*CALL, "--stop", str(place.run_dir), "--json")
     record = json.loads(stopped.stdout)

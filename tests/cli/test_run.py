@@ -6,11 +6,13 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import fake_trainer
 import pytest
 import yaml
+from called import Called, openrecipes
 from smoke_recipe import write_smoke_recipe
 
 from openrecipes.recipe.read import read_recipe
@@ -33,6 +35,11 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+def called(command: Sequence[str], folder: Path) -> Called:
+    """The command as called within this process; those that get signals are processes of their own."""
+    return openrecipes(*command[CALL.index("openrecipes") + 1 :], folder=folder)
+
+
 class Place:
     """An empty folder to call `run` in, with a recipe, a profile of the trainer that plays, and rows."""
 
@@ -51,9 +58,8 @@ class Place:
         given = ["--cluster", str(self.cluster), "--sft-data", str(self.rows), "--run-dir", str(self.run_dir)]
         return [*CALL, str(recipe), *given, *more]
 
-    def run(self, *more: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-        command = self.arguments(*more, env=env)
-        return subprocess.run(command, capture_output=True, text=True, check=False, cwd=self.folder, timeout=120)
+    def run(self, *more: str, env: dict[str, str] | None = None) -> Called:
+        return called(self.arguments(*more, env=env), self.folder)
 
 
 @pytest.fixture
@@ -106,7 +112,7 @@ def test_what_render_shows_is_what_run_launches(place: Place) -> None:
     words = ["render", str(place.folder / "recipes/qwen3.5-moe-mini/cpu/tests-dp2.yaml"), "--json"]
     given = ["--cluster", str(place.cluster), "--sft-data", str(place.rows)]
     command = [*CALL[:-1], *words, *given]
-    shown = json.loads(subprocess.run(command, capture_output=True, check=True, cwd=place.folder).stdout)
+    shown = json.loads(called(command, place.folder).stdout)
     run = open_run_directory(place.run_dir)
     assert shown["render_sha256"] == run.record().render_sha256
     assert [file["text"].encode() for file in shown["files"]] == [
@@ -139,7 +145,7 @@ def test_overrides_are_launched_recorded_and_said_in_the_result(place: Place) ->
 
 def test_rows_are_built_into_the_run_directory_where_none_are_given(place: Place) -> None:
     command = [word for word in place.arguments() if word not in ("--sft-data", str(place.rows))]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=place.folder, timeout=120)
+    done = called(command, place.folder)
     assert done.returncode == 0, done.stderr
     run = open_run_directory(place.run_dir)
     assert run.record().rows.path == "data/rows.parquet"
@@ -211,7 +217,7 @@ def test_two_runs_at_once_get_two_directories(place: Place) -> None:
 
 def test_128_h200_on_this_machine_is_refused_and_nothing_is_made(tmp_path: Path) -> None:
     command = [*CALL, PUBLISHED, "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, timeout=60)
+    done = called(command, tmp_path)
     problems = json.loads(done.stdout)["problems"]
     assert done.returncode == 1
     assert {problem["rule"] for problem in problems if problem["severity"] == "error"} >= {
@@ -238,7 +244,7 @@ def test_an_unsound_recipe_is_refused_with_all_its_problems(place: Place) -> Non
     recipe = Path(words[len(CALL)])
     text = recipe.read_text().replace("dp: 2", "dp: 3").replace("window_tokens: 2560", "window_tokens: 2561")
     recipe.write_text(text)
-    done = subprocess.run(words, capture_output=True, text=True, check=False, cwd=place.folder, timeout=60)
+    done = called(words, place.folder)
     assert done.returncode == 1
     assert "layout.dp" in done.stderr
     assert "result.window_tokens" in done.stderr

@@ -1,13 +1,12 @@
 """`openrecipes run … --against …`: the run ends with a verdict."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import fake_trainer
 import pytest
 import yaml
+from called import Called, openrecipes
 from smoke_recipe import write_smoke_recipe
 
 from openrecipes.rows.build import BuildSettings, build
@@ -28,11 +27,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def _run(folder: Path, name: str, *more: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+def _run(folder: Path, name: str, *more: str, env: dict[str, str] | None = None) -> Called:
     recipe = write_smoke_recipe(folder, env={"OMP_NUM_THREADS": "1", **(env or {})})
     given = ["--cluster", "site.yaml", "--sft-data", "rows.parquet", "--run-dir", name]
-    command = [sys.executable, "-m", "openrecipes", "run", str(recipe), *given, *more]
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder, timeout=120)
+    return openrecipes("run", recipe, *given, *more, folder=folder)
 
 
 def test_a_run_as_fast_as_another_ends_with_reproduced_as_its_last_line(place: Path) -> None:
