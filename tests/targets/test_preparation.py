@@ -173,9 +173,17 @@ def test_gpus_that_the_layers_cannot_be_laid_over_are_refused(tmp_path: Path) ->
 
 
 @pytest.mark.tool("shellcheck")
-@pytest.mark.parametrize("site", ["slurm-p5en", "slurm-bare", "slurm-infiniband-apptainer", "ssh-p5en", "one-node"])
-@pytest.mark.parametrize("kind", ["random", "converted"])
-def test_shellcheck_finds_nothing(tmp_path: Path, kind, site: str) -> None:
+@pytest.mark.parametrize(
+    ("site", "kind"),
+    [
+        ("slurm-p5en", "random"),
+        ("slurm-bare", "converted"),
+        ("slurm-infiniband-apptainer", "random"),
+        ("ssh-p5en", "converted"),
+        ("one-node", "random"),
+    ],
+)
+def test_shellcheck_finds_nothing(tmp_path: Path, site: str, kind) -> None:
     is_small = site == "one-node"
     made = prepared(site, SMALL if is_small else LARGE, kind=kind, nodes=None if is_small else 2)
     write_rendered(made.ready.rendered, tmp_path / "files")
