@@ -3,8 +3,9 @@
 PLAY in the folder says what the cluster does: `run` (the default), `never` (no node for the pods), `vanish` (the
 head's node dies in the middle), `deadline` (KubeRay gives the job up and its pods go on), `lost` (the answer to a
 creation is lost), `unsent` (the creation itself is), `refuse` (an admission webhook refuses), `stopped` (somebody
-stops the job in Ray). A file `offline` cuts the connection; `no-exec` forbids what a role may not do. The pods'
-volume is the folder that `volume` names; pods see it as `/far/my volume`.
+stops the job in Ray). A file `offline` cuts the connection, `context` names the cluster that kubectl takes by default
+(this one is `one`); `no-exec` forbids what a role may not do. The pods' volume is the folder that `volume` names; pods
+see it as `/far/my volume`.
 """
 
 import json
@@ -25,12 +26,20 @@ def main() -> None:
     if words[0] == "--operate":
         operate(words[1])
         return
+    context = chosen = (FOLDER / "context").read_text(encoding="utf-8") if (FOLDER / "context").exists() else "one"
     while words[0] in ("--namespace", "--context"):
+        context = words[1] if words[0] == "--context" else context
         words = words[2:]
+    if words == ["config", "current-context"]:
+        print(chosen)
+        return
     with (FOLDER / "asked").open("a", encoding="utf-8") as asked:
         asked.write(" ".join(words) + "\n")
     if (FOLDER / "offline").exists():
         fails("Unable to connect to the server: dial tcp 10.0.0.1:443: i/o timeout")
+    if context != "one":  # another cluster, with nothing of ours
+        print("{}")
+        return
     {"create": create, "get": get, "exec": execute, "logs": logs, "delete": delete, "patch": patch}[words[0]](words[1:])
 
 

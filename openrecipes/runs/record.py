@@ -70,7 +70,9 @@ class Submission(Block):
     id: Text | None = Field(description="Its id there; null while it is being submitted. Of a process, its number.")
     name: Text | None = Field(default=None, description="Its name there, by which it is found without an id.")
     host: Text | None = Field(default=None, description="Host of the process, or namespace of the job.")
-    cluster: Text | None = Field(default=None, description="Slurm's name of the cluster that holds it; null elsewhere.")
+    cluster: Text | None = Field(
+        default=None, description="Slurm's name of its cluster, or kubectl's context; null elsewhere."
+    )
     command: tuple[Text, ...] = Field(default=(), description="The command that submitted it.")
     folder: Text | None = Field(
         default=None, description="Folder of its files there; null where they are written here."

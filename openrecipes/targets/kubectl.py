@@ -25,6 +25,17 @@ def kubectl(site: KubernetesSite, *words: str) -> tuple[str, ...]:
     return ("kubectl", *context, "--namespace", site.namespace, *words)
 
 
+def pinned(site: KubernetesSite) -> KubernetesSite:
+    """The site with the context that kubectl takes now: another one chosen meanwhile would be another cluster."""
+    if site.context is not None:
+        return site
+    try:
+        context = ran(("kubectl", "config", "current-context")).strip()
+    except OutsideError:
+        return site  # in a pod, kubectl needs none
+    return site.model_copy(update={"context": context or None})
+
+
 def create_config_command(site: KubernetesSite, rendered: Path) -> tuple[str, ...]:
     """Creates the ConfigMap. Not `apply`, whose copy of it in an annotation may have 256 KiB."""
     return kubectl(site, "create", "-f", str(rendered / CONFIG))

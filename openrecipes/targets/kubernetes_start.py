@@ -20,6 +20,7 @@ from openrecipes.targets.kubectl import (
     create_config_command,
     create_job_command,
     own_command,
+    pinned,
     ran,
     words_of,
 )
@@ -49,10 +50,14 @@ def created(book: Book, ready: Prepared) -> KubernetesJob:
     if profile.kubernetes is None:
         raise ValueError("a profile without a kubernetes block is refused before it is rendered")
     refuse_changed(ready.rendered, run)
-    config = _config(run, profile.kubernetes)
+    site = pinned(profile.kubernetes)
+    profile = profile.model_copy(update={"kubernetes": site})
+    config = _config(run, site)
     mark = f"openrecipes-{run.root.name[:_NAME_CHARACTERS]}-{secrets.token_hex(8)}"
-    command = create_job_command(profile.kubernetes, run.rendered, mark)
-    submission = Submission(kind="kubernetes", id=None, name=mark, host=profile.kubernetes.namespace, command=command)
+    command = create_job_command(site, run.rendered, mark)
+    submission = Submission(
+        kind="kubernetes", id=None, name=mark, host=site.namespace, cluster=site.context, command=command
+    )
     book.note(outcome="running", submission=submission)
     job = KubernetesJob(run, submission, profile, pods=_pods(ready.launch.recipe))
     try:
@@ -64,7 +69,7 @@ def created(book: Book, ready: Prepared) -> KubernetesJob:
     with suppress(OutsideError):
         status = job.look()
         if status is not None:
-            ran(own_command(profile.kubernetes, config, status.name, status.uid))
+            ran(own_command(site, config, status.name, status.uid))
     book.note(submission=job.submission)
     return job
 
@@ -75,7 +80,11 @@ def found_job(run: RunDirectory, record: Submitted, *, pods: int | None = None) 
     if submission is None:
         raise ValueError("a run that was not submitted has no job")
     pods = _pods(read_recipe(run.recipe).recipe) if pods is None else pods
-    job = KubernetesJob(run, submission, read_profile(run.cluster), pods=pods)
+    profile = read_profile(run.cluster)
+    if profile.kubernetes is not None and submission.cluster is not None:
+        site = profile.kubernetes.model_copy(update={"context": submission.cluster})
+        profile = profile.model_copy(update={"kubernetes": site})
+    job = KubernetesJob(run, submission, profile, pods=pods)
     job.look()
     return job
 

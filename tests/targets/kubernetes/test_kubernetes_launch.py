@@ -350,9 +350,11 @@ def test_a_detached_run_is_stopped_by_its_record_and_no_other_is_touched(cluster
     until((cluster.kube / "now").exists)
     other = cluster.kube / "jobs" / "somebody-elses.json"
     other.write_text(json.dumps({"metadata": {"name": "somebody-elses"}}), encoding="utf-8")
+    # Whatever cluster kubectl is turned to meanwhile: the run's own is asked.
+    (cluster.kube / "context").write_text("two", encoding="utf-8")
     record = json.loads(cluster.call("launch", "--stop", str(cluster.run.root)).stdout)
     assert (record["outcome"], record["job"]["signal"]) == ("interrupted", "TERM")
-    assert cluster.jobs() == ["somebody-elses"]
+    assert (cluster.jobs(), record["submission"]["cluster"]) == (["somebody-elses"], "one")
     assert b"perf 3" in cluster.run.log.read_bytes()
 
 
