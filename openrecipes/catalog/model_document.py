@@ -2,8 +2,9 @@
 
 from typing import TypedDict
 
-from openrecipes.catalog.model_parts import ModelArgument, Tensor
+from openrecipes.catalog.model_parts import ModelArgument
 from openrecipes.catalog.models import Model
+from openrecipes.catalog.tensors import Tensor
 
 # `from` is a reserved word of Python, so this form is written as a call.
 ArgumentOrigin = TypedDict("ArgumentOrigin", {"flag": str, "value": str | None, "from": str})

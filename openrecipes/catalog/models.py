@@ -14,13 +14,14 @@ from yaml import YAMLError
 
 from openrecipes.catalog.data_files import CATALOG_FOLDER, parse_yaml
 from openrecipes.catalog.model_digest import Digest, digest_of, digest_path, digest_text
-from openrecipes.catalog.model_parts import ModelArgument, Shape, Tensor
+from openrecipes.catalog.model_parts import ModelArgument, Shape
 from openrecipes.problems import Place, Problem, ProblemsError, UsageError, nearest
 
 if TYPE_CHECKING:
     from openrecipes.catalog.families.family import Family
     from openrecipes.catalog.families.fields import TextConfig
     from openrecipes.catalog.model_entry import ModelEntry, ReadEntry
+    from openrecipes.catalog.tensors import Tensor
 
 MODEL_FOLDER: Final = CATALOG_FOLDER / "models"
 MODEL_NAME: Final = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
@@ -60,7 +61,7 @@ class Model:
         return self.digest.model_type if self.digest else self.entry.model_type
 
     @cached_property
-    def tensors(self) -> tuple[Tensor, ...]:
+    def tensors(self) -> "tuple[Tensor, ...]":
         """Every kind of weight of the text model, without MTP and vision."""
         return self.family.tensors(self.config)
 
@@ -78,7 +79,7 @@ class Model:
         """
         return self.digest.active_params if self.digest else sum(tensor.active_count for tensor in self.tensors)
 
-    def parameter_table(self) -> tuple[Tensor, ...]:
+    def parameter_table(self) -> "tuple[Tensor, ...]":
         """The rows behind params and active_params: name, shape, count, active_count, why_not_active."""
         return self.tensors
 

@@ -54,7 +54,8 @@ class _LazyVerbs(TyperGroup):
         return TyperCommand(cmd_name, help=VERBS[cmd_name][1])
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        self.commands = {name: TyperCommand(name) for name in VERBS}  # for "Did you mean"
+        if args and args[0] not in VERBS:
+            self.commands = {name: TyperCommand(name) for name in VERBS}  # for "Did you mean"
         name, command, rest = super().resolve_command(ctx, args)
         found = verb(name) if command is not None and name else command
         if not gc.isenabled():  # as the console script leaves it until all is loaded
@@ -98,7 +99,7 @@ def main() -> None:
         # It may stand anywhere; the verbs need not know it.
         sys.argv = [sys.argv[0], *(word for word in sys.argv[1:] if word != "--debug")]
     try:
-        status = app(standalone_mode=False)  # what typer.Exit said; of a verb that ended by itself, None
+        status = app(standalone_mode=False, prog_name="openrecipes")  # what typer.Exit said; of a verb that ended by itself, None
         sys.exit(status if isinstance(status, int) else 0)
     except typer.Abort:
         sys.stderr.write("aborted\n")

@@ -5,8 +5,9 @@ from itertools import accumulate
 from math import lcm, prod
 from typing import Final
 
-from openrecipes.catalog.model_parts import Layer, Role, Shape, Tensor
+from openrecipes.catalog.model_parts import Layer, Shape
 from openrecipes.catalog.models import Model
+from openrecipes.catalog.tensors import Role, Tensor
 from openrecipes.plan.choices import Choices
 from openrecipes.plan.placement import Placement
 from openrecipes.plan.sizes import padded_vocabulary

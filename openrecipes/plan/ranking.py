@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from openrecipes.catalog.gpus import Gpu
-from openrecipes.catalog.model_parts import Role, Shape
+from openrecipes.catalog.model_parts import Shape
 from openrecipes.catalog.models import Model
+from openrecipes.catalog.tensors import Role
 from openrecipes.figures.mfu import FLOPS_PER_PARAM_PER_TOKEN
 from openrecipes.plan.placement import Placement
 

@@ -1,7 +1,8 @@
 """The building blocks of decoders as tensors, each with the layers that hold it."""
 
 from openrecipes.catalog.families.fields import GroupedQueryConfig, RoutedExpertFields, TextConfig
-from openrecipes.catalog.model_parts import LinearAttention, Role, Tensor
+from openrecipes.catalog.model_parts import LinearAttention
+from openrecipes.catalog.tensors import Role, Tensor
 
 Layers = tuple[int, ...]
 

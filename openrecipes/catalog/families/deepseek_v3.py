@@ -9,7 +9,8 @@ from openrecipes.catalog.families import blocks, flags, sigmoid_experts
 from openrecipes.catalog.families.family import Family
 from openrecipes.catalog.families.fields import Rope, RopeBase, Width
 from openrecipes.catalog.families.sigmoid_experts import SigmoidExpertConfig
-from openrecipes.catalog.model_parts import LatentAttention, Layer, ModelArgument, Role, Shape, Tensor
+from openrecipes.catalog.model_parts import LatentAttention, Layer, ModelArgument, Shape
+from openrecipes.catalog.tensors import Role, Tensor
 
 
 class YarnRope(CatalogData):

@@ -7,7 +7,8 @@ from typing import Generic, TypeVar
 from pydantic import JsonValue
 
 from openrecipes.catalog.families.fields import GroupedQueryConfig, TextConfig
-from openrecipes.catalog.model_parts import Layer, LinearAttention, ModelArgument, Shape, Tensor
+from openrecipes.catalog.model_parts import Layer, LinearAttention, ModelArgument, Shape
+from openrecipes.catalog.tensors import Tensor
 
 Config = TypeVar("Config", bound=TextConfig)
 

@@ -2,7 +2,8 @@
 
 from openrecipes.catalog.families import blocks, flags
 from openrecipes.catalog.families.fields import GatedDeltaNetConfig
-from openrecipes.catalog.model_parts import LinearAttention, ModelArgument, Tensor
+from openrecipes.catalog.model_parts import LinearAttention, ModelArgument
+from openrecipes.catalog.tensors import Tensor
 
 
 def mixers(config: GatedDeltaNetConfig, *, joined_inputs: bool = False) -> tuple[Tensor, ...]:

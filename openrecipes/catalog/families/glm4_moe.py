@@ -6,7 +6,8 @@ from openrecipes.catalog.families import blocks, flags, sigmoid_experts
 from openrecipes.catalog.families.family import Family, grouped_query_shape
 from openrecipes.catalog.families.fields import GroupedQueryConfig, Rope
 from openrecipes.catalog.families.sigmoid_experts import SigmoidExpertConfig
-from openrecipes.catalog.model_parts import Layer, ModelArgument, Shape, Tensor
+from openrecipes.catalog.model_parts import Layer, ModelArgument, Shape
+from openrecipes.catalog.tensors import Tensor
 
 
 class Glm4MoeConfig(SigmoidExpertConfig, GroupedQueryConfig):

@@ -8,7 +8,8 @@ from openrecipes.catalog.data_files import CatalogData
 from openrecipes.catalog.families import blocks, flags
 from openrecipes.catalog.families.family import Family, grouped_query_shape
 from openrecipes.catalog.families.fields import GroupedQueryConfig, Rope, RopeBase, Width
-from openrecipes.catalog.model_parts import Layer, ModelArgument, Role, Shape, Tensor
+from openrecipes.catalog.model_parts import Layer, ModelArgument, Shape
+from openrecipes.catalog.tensors import Role, Tensor
 
 
 class Llama3Rope(CatalogData):

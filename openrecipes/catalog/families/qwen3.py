@@ -7,7 +7,8 @@ from pydantic import Field, JsonValue
 from openrecipes.catalog.families import blocks, flags
 from openrecipes.catalog.families.family import Family, grouped_query_shape
 from openrecipes.catalog.families.fields import GroupedQueryConfig, Rope, SparseStepConfig, Width
-from openrecipes.catalog.model_parts import Layer, ModelArgument, Role, Shape, Tensor
+from openrecipes.catalog.model_parts import Layer, ModelArgument, Shape
+from openrecipes.catalog.tensors import Role, Tensor
 
 _FIXED: Final[dict[str, tuple[JsonValue, ...]]] = {
     "attention_bias": (False,),

@@ -7,7 +7,8 @@ from pydantic import Field, JsonValue
 from openrecipes.catalog.families import blocks, flags, gated_delta_net
 from openrecipes.catalog.families.family import Family, grouped_query_shape
 from openrecipes.catalog.families.fields import GatedDeltaNetConfig, RoutedExpertFields, Width
-from openrecipes.catalog.model_parts import Layer, ModelArgument, Role, Shape, Tensor
+from openrecipes.catalog.model_parts import Layer, ModelArgument, Shape
+from openrecipes.catalog.tensors import Role, Tensor
 
 _SPEC: Final = ("slime_plugins.models.qwen3_5", "get_qwen3_5_spec")
 _FIXED: Final[dict[str, tuple[JsonValue, ...]]] = {

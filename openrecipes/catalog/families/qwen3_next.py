@@ -7,7 +7,8 @@ from pydantic import Field
 from openrecipes.catalog.families import blocks, flags, gated_delta_net
 from openrecipes.catalog.families.family import Family, grouped_query_shape
 from openrecipes.catalog.families.fields import GatedDeltaNetConfig, SparseStepConfig, Width
-from openrecipes.catalog.model_parts import Layer, ModelArgument, Role, Shape, Tensor
+from openrecipes.catalog.model_parts import Layer, ModelArgument, Shape
+from openrecipes.catalog.tensors import Role, Tensor
 
 _SPEC: Final = ("slime_plugins.models.qwen3_next", "get_qwen3_next_spec")
 

@@ -6,7 +6,8 @@ from pydantic import Field, model_validator
 
 from openrecipes.catalog.families import blocks, fields, flags
 from openrecipes.catalog.families.fields import ExpertCount, TextConfig, Width
-from openrecipes.catalog.model_parts import ModelArgument, Role, Tensor
+from openrecipes.catalog.model_parts import ModelArgument
+from openrecipes.catalog.tensors import Role, Tensor
 
 
 class SigmoidExpertConfig(TextConfig):

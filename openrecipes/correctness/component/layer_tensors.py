@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from math import prod
 from typing import Final, Literal
 
-from openrecipes.catalog.model_parts import Layer, Role, Tensor
+from openrecipes.catalog.model_parts import Layer
+from openrecipes.catalog.tensors import Role, Tensor
 from openrecipes.correctness.component.subject import Subject
 
 Start = Literal["normal", "zeros", "ones", "log uniform"]
