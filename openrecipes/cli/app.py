@@ -99,7 +99,8 @@ def main() -> None:
         # It may stand anywhere; the verbs need not know it.
         sys.argv = [sys.argv[0], *(word for word in sys.argv[1:] if word != "--debug")]
     try:
-        status = app(standalone_mode=False, prog_name="openrecipes")  # what typer.Exit said; of a verb that ended by itself, None
+        # What typer.Exit said; of a verb that ended by itself, None.
+        status = app(standalone_mode=False, prog_name="openrecipes")
         sys.exit(status if isinstance(status, int) else 0)
     except typer.Abort:
         sys.stderr.write("aborted\n")
