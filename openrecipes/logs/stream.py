@@ -59,6 +59,7 @@ class LogStream:
         self.bytes_read = 0
         self._buffer = Buffer()
         self._signs: set[bytes] = set()
+        self._beside_signs = {sign for reader in readers for sign in reader.beside_signs}
         for reader in readers:
             reader.arguments = self.dump.values
         self._tracks = [
@@ -82,16 +83,22 @@ class LogStream:
             self._read_on()
 
     def _read_on(self) -> None:
-        if not self.bytes_read:
+        """Look through what has come, whatever the pieces are in which it comes."""
+        before, self.bytes_read = self.bytes_read, self._buffer.end
+        if before < _EDGE <= self.bytes_read:
             self._read_head()
-        self.bytes_read = self._buffer.end
+        if before < _SAMPLE:
+            missing = self._beside_signs - self._signs
+            self._signs |= {one for one in missing if self._buffer.find(one, before - len(one), _SAMPLE) >= 0}
         self._scan()
-        if self._buffer.end >= _SAMPLE:
+        if self.bytes_read >= _SAMPLE:
             self._settle()
 
     def close(self) -> None:
         """Read what is left; a last line without its end counts as it stands."""
         self._buffer.is_last = True
+        if self.bytes_read < _EDGE:
+            self._read_head()
         self._scan()
         for track, found in zip(self._tracks, self.found, strict=True):
             for step in track.reader.finish():
@@ -104,8 +111,6 @@ class LogStream:
     def _read_head(self) -> None:
         head = self._buffer.piece(0, _EDGE)
         odd = sum(head.count(byte) for byte in (*range(7), *range(14, 27), *range(28, 32), 127))
-        signs = {sign for found in self.found for sign in found.reader.beside_signs}
-        self._signs = {sign for sign in signs if self._buffer.find(sign, 0) >= 0}
         self.holds_text = odd <= len(head) // 20
         self.first_stamp_s = next((stamp for text in segments_of(head) if (stamp := clock_s(text)) is not None), None)
 

@@ -49,6 +49,7 @@ class Track:
     _unmatched: int = 0
     _noted: int = 0
     _marked: dict[bytes, int] = field(default_factory=dict)
+    _places: dict[bytes, int] = field(default_factory=dict)
     found: int = 0
     position: int = 0
     consumed: int = 0
@@ -243,13 +244,18 @@ class Track:
         self.sure = not self.joined and not self._unsure
         marks = reader.sure_needles if self.sure else reader.needles
         everywhere = [mark for mark in marks if self._marked.get(mark) == self._noted]
-        # Where lines are wrapped, a second mark finds the record in which the wrap cuts the first.
-        enough = everywhere[:1] if self.sure else everywhere[:2] if len(everywhere) > 1 else []
+        # Where lines are wrapped, a second mark finds the record in which the wrap cuts the first: one far from it.
+        enough = everywhere[:1] if self.sure else self._far_apart(everywhere) if len(everywhere) > 1 else []
         needles = (*(enough or marks), *(reader.needles_beside if beside else ()))
         pattern = reader.sure_pattern if self.sure else None if self._unmatched else reader.wrapped_pattern
         if (needles, pattern) != (self.needles, self.pattern):
             self.needles, self.pattern = needles, pattern
             self._search_again(buffer)
+
+    def _far_apart(self, marks: list[bytes]) -> list[bytes]:
+        """The first and the last of the marks in the record noted last."""
+        places = sorted((self._places[mark], mark) for mark in marks)
+        return [places[0][1], places[-1][1]]
 
     def _search_again(self, buffer: Buffer) -> None:
         """Go back to the beginning of the line in which the search stands, by other marks now."""
@@ -259,12 +265,20 @@ class Track:
         self._hits.clear()
         self._searched.clear()
 
+    def _leading(self, buffer: Buffer, segments: tuple[Segment, ...]) -> bytes:
+        """Those of a record's lines by which it is found: a line may hold a mark, and alone show no record."""
+        if len(segments) == 1:
+            return buffer.piece(segments[0].start, segments[0].end)
+        leading = (one for one in segments if self.reader.find(one.text).tells)
+        return b"\n".join(buffer.piece(one.start, one.end) for one in leading)
+
     def _note_marks(self, lines: bytes) -> None:
         """Note which marks would have led to these lines."""
         sure, wrapped = self.reader.sure_pattern, self.reader.wrapped_pattern
         here = [mark for mark in {*self.reader.sure_needles, *self.reader.needles} if mark in lines]
         self._noted += 1
         self._marked.update({mark: self._marked.get(mark, 0) + 1 for mark in here})
+        self._places = {mark: lines.find(mark) for mark in here}
         self._unsure += not (sure.search(lines) if sure else any(mark in here for mark in self.reader.sure_needles))
         self._unmatched += wrapped is not None and wrapped.search(lines) is None
 
@@ -285,7 +299,7 @@ class Track:
     def _take(self, buffer: Buffer, window: Window, finding: Finding) -> None:
         self.joined += len(window.segments) > 1 and bool(finding.parts)
         if not self.sure and self._noted < _ENOUGH and any(part.kind not in _BESIDE for part in finding.parts):
-            self._note_marks(buffer.piece(window.segments[0].start, window.segments[-1].end))
+            self._note_marks(self._leading(buffer, window.segments))
         for part in finding.parts:
             self.found += 1
             for step in self.reader.take(part, window.spot(buffer, self.file, part.start)):
