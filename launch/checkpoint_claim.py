@@ -6,6 +6,7 @@ file that is touched every few seconds says that its owner lives.
 """
 
 import json
+import math
 import os
 import re
 import secrets
@@ -56,14 +57,28 @@ def age_s(path: Path) -> float:
 
 
 def is_alive(owner: "dict[str, Any]", partial: Path) -> bool:
-    """Whether a preparation still goes on: asked of the kernel on the same machine, else told by its last sign."""
+    """Whether a preparation still goes on: asked of the kernel on the same machine, else seen by a sign of it.
+
+    Of one that gives none, it takes two minutes since its last to say so.
+    """
     if is_of_here(owner):
         process = owner["process"]
         return process.get("started") is not None and started(int(process["pid"])) == process["started"]
     try:
-        return age_s(partial / OWNER) < FRESH_S
+        touched, silent = (partial / OWNER).stat().st_mtime_ns, age_s(partial / OWNER)
+        if silent < FRESH_S:
+            print(
+                f"openrecipes: progress waits up to {duration(FRESH_S - silent)} for a sign of the preparation on "
+                f"{owner.get('host')} that wrote {partial} last",
+                flush=True,
+            )
+        for _ in range(math.ceil(FRESH_S - silent)):
+            time.sleep(1)
+            if (partial / OWNER).stat().st_mtime_ns != touched:
+                return True
     except FileNotFoundError:
         return True  # changed this moment
+    return False
 
 
 def is_of_here(owner: "dict[str, Any]") -> bool:
@@ -96,7 +111,8 @@ def claim(folder: Path, owner: "dict[str, Any]", weight_bytes: int) -> bool:
 def taken_over(partial: Path, owner: "dict[str, Any]") -> "dict[str, Any]":
     """Makes a dead preparation's folder ours, and says whose it was. Of several that try, one does."""
     before = document(partial / OWNER)
-    if not isinstance(before, dict):
+    process = before.get("process") if isinstance(before, dict) else None
+    if not isinstance(process, dict) or not isinstance(process.get("boot"), str):
         raise foreign(partial)
     if is_alive(before, partial):
         raise going(partial, before)
@@ -131,10 +147,7 @@ def going(partial: Path, owner: "dict[str, Any]") -> RefusedError:
     ago = f", for {duration(max(0.0, time.time() - since))}" if isinstance(since, int | float) else ""
     job = f", its files in {owner['job']}" if owner.get("job") else ""
     what = f"another preparation writes {partial}: on {owner.get('host')}{job}{ago}"
-    mend = "wait for it, or end it and start again"
-    if not is_of_here(owner):
-        mend += f"; without a sign of it for {FRESH_S:.0f} s it counts as dead"
-    return RefusedError("checkpoint-going", what, mend)
+    return RefusedError("checkpoint-going", what, "wait for it, or end it and start again")
 
 
 def discard(partial: Path) -> None:
