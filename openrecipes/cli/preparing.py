@@ -12,7 +12,7 @@ from openrecipes.cli.run_page import log_tail
 from openrecipes.diagnosis.diagnose import diagnose
 from openrecipes.problems import Place, Problem, ProblemsError
 from openrecipes.targets.checkpoint import checkpoint_problems
-from openrecipes.targets.checkpoint_here import free_here, is_made, is_seen_here, refuse_short
+from openrecipes.targets.checkpoint_here import free_here, is_made, is_seen_here, short_of_room
 from openrecipes.targets.preparation import Preparation
 from openrecipes.targets.preparation_book import PreparationBook, going_on, open_preparation, refuse_going
 from openrecipes.targets.starting import refuse_directory, refuse_place, started
@@ -42,7 +42,9 @@ def made(wanted: Preparation, *, parent: Path, detach: bool, attach: bool) -> Ou
         if is_made(wanted):
             output.say(f"{wanted.checkpoint} is whole already: nothing to do")
             return Outcome(state="whole", said={"kept": [wanted.checkpoint]})
-        refuse_short(wanted)
+        short = short_of_room(wanted)
+        if short is not None:
+            return Outcome(state="refused", problems=(short,), exit_status=1)
         refuse_place(wanted.ready)
         refuse_directory(wanted.ready, parent)
         book = open_preparation(wanted, parent)

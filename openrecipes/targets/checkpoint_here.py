@@ -56,17 +56,14 @@ def free_here(wanted: Preparation) -> int | None:
         return None
 
 
-def refuse_short(wanted: Preparation) -> None:
-    """Nothing, if the disk has the room, or cannot be seen from here: then its own machine looks.
-
-    Raises: ProblemsError where it has not.
-    """
+def short_of_room(wanted: Preparation) -> Problem | None:
+    """Why the disk has not the room; None where it has, or is not seen from here: then its own machine looks."""
     folder = Path(wanted.checkpoint)
     free, needed = free_here(wanted), wanted.need.needed_bytes
     # What an earlier one left there is kept or removed, and so counts as free.
     if free is None or free >= needed or folder.with_name(f"{folder.name}.partial").exists():
-        return
+        return None
     what = f"the checkpoint needs {units.size(needed)} in {folder.parent}, and {units.size(free)} are free there"
     mend = "free space there, or name a folder with more under paths.torch_dist"
     place = Place(file=wanted.ready.launch.profile.title, key="paths.torch_dist")
-    raise ProblemsError(Problem(place=place, rule="checkpoint-disk", what=what, mend=mend))
+    return Problem(place=place, rule="checkpoint-disk", what=what, mend=mend)

@@ -161,6 +161,7 @@ def test_a_short_disk_is_refused_before_anything_starts(site: Site, monkeypatch:
     short = site.prepare("--random", "--json")
     assert (short.returncode, rules(short)) == (1, ["checkpoint-disk"])
     assert document(short)["problems"][0]["line"] is not None
+    assert document(short)["disk"]["free_bytes"] == 10**9 < document(short)["disk"]["needed_bytes"]
     assert "needs 1.5 GiB in" in short.stderr
     assert "953.7 MiB are free there" in short.stderr
     assert not (site.folder / "runs").exists()
