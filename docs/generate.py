@@ -1,4 +1,4 @@
-"""Writes the pages, the schemas and the digests of models that the code gives; `make docs` runs it.
+"""Writes the pages, the schemas and the digests of data files that the code gives; `make docs` runs it.
 
 A test compares each file with its text, so that none can lag.
 """
@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from openrecipes.catalog.models import digests
+from openrecipes.catalog.data_files import file_digests
+from openrecipes.catalog.models import model_digests
 from openrecipes.check.rules_page import rules_page
 from openrecipes.cli.verbs_page import verbs_page
 from openrecipes.correctness.classes_page import classes_page
@@ -32,7 +33,10 @@ GENERATED: Final[Mapping[str, Callable[[], str]]] = {
     "docs/diagnosis.md": table_page,
     "docs/argument-classes.md": classes_page,
     "docs/plan.md": plan_page,
-    **{str(path.relative_to(ROOT)): lambda text=text: text for path, text in digests().items()},
+    **{
+        str(path.relative_to(ROOT)): lambda text=text: text
+        for path, text in {**file_digests(), **model_digests()}.items()
+    },
 }
 
 

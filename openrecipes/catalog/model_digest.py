@@ -1,16 +1,12 @@
-"""What follows from the configs of the shipped models, kept beside them: making it again takes most of a short call.
+"""What follows from the configs of the shipped models, kept beside them: making it again takes most of a short call."""
 
-`make docs` writes the digests. One counts only for the very bytes of the model's file that it was made from.
-"""
-
-import hashlib
-import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from openrecipes.catalog.data_files import digest_text, digested
 from openrecipes.catalog.model_parts import LatentAttention, Layer, LinearAttention, ModelArgument, Shape
 
 
@@ -49,42 +45,25 @@ class Digest:
     arguments: tuple[ModelArgument, ...]
 
 
-def digest_path(model_file: Path) -> Path:
-    """Where the digest of a model's file lies."""
-    return model_file.parent / "digests" / f"{model_file.stem}.json"
-
-
-def digest_text(model_file: Path, model: Derived) -> str:
-    """The digest of a model, from its family: one value a line."""
-    shape = asdict(model.shape)
-    layers = [[layer.mixer, layer.mlp] for layer in model.shape.layers]
-    document = {
-        "of_sha256": hashlib.sha256(model_file.read_bytes()).hexdigest(),
+def model_digest_text(model_file: Path, model: Derived) -> str:
+    """The digest of a model, from its family."""
+    value = {
         "name": model.name,
         "model_type": model.model_type,
         "active_params": model.active_params,
-        "shape": {**shape, "layers": layers},
+        "shape": {**asdict(model.shape), "layers": [[layer.mixer, layer.mlp] for layer in model.shape.layers]},
         "arguments": [[a.flag, a.values, a.origin] for a in model.architecture_arguments()],
     }
-    lines = (f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in document.items())
-    return "{\n" + ",\n".join(lines) + "\n}\n"
+    return digest_text(model_file, value)
 
 
 def digest_of(model_file: Path, data: bytes) -> Digest | None:
     """The digest of a model's file with these bytes; None where there is none, or one of other bytes."""
-    try:
-        document = json.loads(digest_path(model_file).read_bytes())
-    except OSError:
+    value = digested(model_file, data)
+    if value is None:
         return None
-    if document["of_sha256"] != hashlib.sha256(data).hexdigest():
-        return None
-    return Digest(
-        name=document["name"],
-        model_type=document["model_type"],
-        active_params=document["active_params"],
-        shape=_shape(document["shape"]),
-        arguments=tuple(ModelArgument(flag=f, values=tuple(v), origin=o) for f, v, o in document["arguments"]),
-    )
+    arguments = (ModelArgument(flag=f, values=tuple(v), origin=o) for f, v, o in value["arguments"])
+    return Digest(**{**value, "shape": _shape(value["shape"]), "arguments": tuple(arguments)})
 
 
 def _shape(sizes: dict[str, Any]) -> Shape:

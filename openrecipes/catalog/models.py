@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import JsonValue, ValidationError
 from yaml import YAMLError
 
-from openrecipes.catalog.data_files import CATALOG_FOLDER, parse_yaml
-from openrecipes.catalog.model_digest import Digest, digest_of, digest_path, digest_text
+from openrecipes.catalog.data_files import CATALOG_FOLDER, digest_path, parse_yaml
+from openrecipes.catalog.model_digest import Digest, digest_of, model_digest_text
 from openrecipes.catalog.model_parts import ModelArgument, Shape
 from openrecipes.problems import Place, Problem, ProblemsError, UsageError, nearest
 
@@ -189,7 +189,10 @@ def _read(data: object) -> "ReadEntry":
     return read_entry(data)
 
 
-def digests() -> dict[Path, str]:
-    """The text of every shipped model's digest, made from its family, by the file that holds it."""
+def model_digests() -> dict[Path, str]:
+    """The digest of every shipped model, made from its family, by the path where it lies."""
     files = sorted(MODEL_FOLDER.glob("*.yaml"))
-    return {digest_path(file): digest_text(file, model_from(parse_yaml(file.read_text()))) for file in files}
+    return {
+        digest_path(file): model_digest_text(file, model_from(parse_yaml(file.read_text(encoding="utf-8"))))
+        for file in files
+    }

@@ -1,12 +1,13 @@
-"""Digests of the shipped models: what the families give, and for no other bytes than theirs."""
+"""Digests of the catalogue's files: what reading them comes to, and for no other bytes than theirs."""
 
+import json
 from pathlib import Path
 
 import pytest
 
-from openrecipes.catalog.data_files import parse_yaml
-from openrecipes.catalog.model_digest import digest_of, digest_path
-from openrecipes.catalog.models import MODEL_FOLDER, all_models, digests, model, model_from
+from openrecipes.catalog.data_files import CATALOG_FOLDER, digest_path, digested, file_digests, parse_yaml
+from openrecipes.catalog.model_digest import digest_of
+from openrecipes.catalog.models import MODEL_FOLDER, all_models, model, model_digests, model_from
 
 FILES = sorted(MODEL_FOLDER.glob("*.yaml"))
 
@@ -21,8 +22,16 @@ def test_a_digest_says_what_the_family_gives(file: Path) -> None:
 
 
 def test_there_is_one_of_each_shipped_model_and_no_other() -> None:
-    assert set(digests()) == {digest_path(file) for file in FILES} == set((MODEL_FOLDER / "digests").iterdir())
+    assert set(model_digests()) == {digest_path(file) for file in FILES} == set((MODEL_FOLDER / "digests").iterdir())
     assert len(FILES) >= 8
+
+
+@pytest.mark.parametrize("name", ["gpus.yaml", "headlines.yaml", "prices.yaml"])
+def test_a_digest_of_facts_says_what_the_file_says(name: str) -> None:
+    file = CATALOG_FOLDER / name
+    made = json.loads(json.dumps(parse_yaml(file.read_text()), default=str))
+    assert digested(file, file.read_bytes()) == made, "run `make docs`"
+    assert digest_path(file) in file_digests()
 
 
 def test_a_changed_file_is_read_anew(tmp_path: Path) -> None:
