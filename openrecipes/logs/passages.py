@@ -13,6 +13,7 @@ REACH: Final = 4 * 1024
 """Of an endless line, so many bytes to either side of a hit are looked at."""
 _CONTEXT: Final = 8 * 1024
 _NEAR: Final = 2 * 1024
+_LINES_NEAR: Final = 600
 _NARROWEST: Final = 40
 """No terminal that wraps a log is narrower."""
 _MOST_LINES: Final = 3
@@ -200,7 +201,7 @@ class PassageScanner(Generic[Note]):
         around = decoded(self._data[max(0, start - _CONTEXT) : end])
         stamp = clock_s(around)
         self.last_stamp_s = stamp if stamp is not None else self.last_stamp_s
-        earlier = [line for line in around.splitlines()[:-1] if line.strip()][-2:]
+        earlier = _last_lines(around)
         return Passage(
             note=note,
             file=self._file,
@@ -216,6 +217,18 @@ class PassageScanner(Generic[Note]):
         line += self._data.count(b"\n", at, offset)
         self._line = (offset, line)
         return line
+
+
+def _last_lines(text: str) -> list[str]:
+    """The last two lines that are not blank, without the very last."""
+    earlier: list[str] = []
+    for reach in (_LINES_NEAR, len(text)):
+        lines = text[-reach:].splitlines()
+        whole = lines[:-1] if reach >= len(text) else lines[1:-1]
+        earlier = [line for line in whole if line.strip()][-2:]
+        if len(earlier) > 1:
+            break
+    return earlier
 
 
 def passages(
