@@ -10,7 +10,7 @@ from openrecipes.catalog.data_files import CatalogData, validate
 from openrecipes.catalog.families.family import Family
 from openrecipes.catalog.families.fields import TextConfig
 from openrecipes.catalog.families.registry import FAMILIES
-from openrecipes.catalog.models import MODEL_NAME
+from openrecipes.catalog.model_parts import MODEL_NAME
 
 
 class ModelEntry(CatalogData):

@@ -1,7 +1,9 @@
 """What a model consists of: its layers with their sizes, and the trainer arguments that describe it."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
+
+MODEL_NAME: Final = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"  # what a model may be called
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

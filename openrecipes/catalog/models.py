@@ -14,7 +14,7 @@ from yaml import YAMLError
 
 from openrecipes.catalog.data_files import CATALOG_FOLDER, digest_path, parse_yaml
 from openrecipes.catalog.model_digest import Digest, digest_of, model_digest_text
-from openrecipes.catalog.model_parts import ModelArgument, Shape
+from openrecipes.catalog.model_parts import MODEL_NAME, ModelArgument, Shape
 from openrecipes.problems import Place, Problem, ProblemsError, UsageError, nearest
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from openrecipes.catalog.tensors import Tensor
 
 MODEL_FOLDER: Final = CATALOG_FOLDER / "models"
-MODEL_NAME: Final = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
 
 
 @dataclass(frozen=True, kw_only=True)
