@@ -17,6 +17,7 @@ from verify_rows import Rows, manifest_of, stored_rows
 SAMPLE_BYTES = 2**20
 SAMPLE_SHARDS = 16
 MANIFEST = "openrecipes-checkpoint.json"
+FILES = "openrecipes-checkpoint-files.json"
 
 
 def disk_check(folder: Path, least_gb: float) -> Outcome:
@@ -75,8 +76,9 @@ def checkpoint_check(folder: Path, config_sha256: str | None) -> Outcome:
         else [f"{inside} holds no torch_dist shards"]
     )
     try:
-        total = sum(p.stat().st_size for p in files)
-        value: dict[str, Any] = {"iteration": step, "files": len(files), "bytes": total, "sample": sample(files)}
+        sizes = {f"{inside.name}/{p.name}": p.stat().st_size for p in files}
+        value: dict[str, Any] = {"iteration": step, "files": len(files), "bytes": sum(sizes.values())}
+        value["sample"] = sample(files)
     except OSError as error:
         return "fail", None, f"{folder}: {error}"
     said: Any = {}
@@ -86,7 +88,21 @@ def checkpoint_check(folder: Path, config_sha256: str | None) -> Outcome:
         value["weights"] = said.get("weights")
         if config_sha256 is not None and said.get("config_sha256") != config_sha256:
             wrong.append(f"{folder} was made for {said.get('model')} of another configuration")
-    return judged(value, wrong)
+    return judged(value, [*wrong, *changed_since_made(folder, inside.name, sizes)])
+
+
+def changed_since_made(folder: Path, inside: str, found: "dict[str, int]") -> list[str]:
+    """Which files have not the sizes that `openrecipes checkpoint prepare` took down, in words."""
+    said: Any = None
+    with contextlib.suppress(OSError, ValueError):
+        said = json.loads((folder / FILES).read_text(encoding="utf-8"))
+    sizes = said.get("files") if isinstance(said, dict) else None
+    listed = sizes.items() if isinstance(sizes, dict) else ()
+    # A trainer that saved into the same folder has moved on from them.
+    changed = [name for name, size in listed if name.startswith(f"{inside}/") and found.get(name) != size]
+    if not changed:
+        return []
+    return [f"{len(changed)} of the files of {folder} are not there or not as long as when it was made: {changed[0]}"]
 
 
 def sample(files: list[Path]) -> str:

@@ -137,3 +137,11 @@ def test_a_checkpoint_is_sampled_and_its_own_word_is_compared(node: Node, tmp_pa
     wrong = node.report("--checkpoint", f"{tmp_path}={'2' * 64}")[name]
     assert wrong["status"] == "fail"
     assert "Qwen3-32B of another configuration" in wrong["why"]
+    sizes = {f"release/{file}": len(file) for file in (".metadata", "__0_0.distcp", "__0_1.distcp")}
+    (tmp_path / "openrecipes-checkpoint-files.json").write_text(json.dumps({"files": sizes}), encoding="utf-8")
+    assert node.report("--checkpoint", str(tmp_path))[name]["status"] == "ok"
+    (inside / "__0_1.distcp").write_bytes(b"cut")
+    cut = node.report("--checkpoint", str(tmp_path))[name]
+    assert cut["status"] == "fail"
+    assert "1 of the files of" in cut["why"]
+    assert "release/__0_1.distcp" in cut["why"]
