@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Final, Literal
 
 from pydantic import Field, JsonValue
@@ -38,21 +38,6 @@ class Argument(CatalogData):
     help: str | None = Field(default=None, description="The parser's own help text, where the snapshot holds it.")
 
 
-class ArgumentFile(CatalogData):
-    """A stack's file as `arguments snapshot` writes it."""
-
-    stack_id: str
-    slime: str = Field(pattern=r"^[0-9a-f]{40}$")
-    megatron_lm: str = Field(pattern=r"^[0-9a-f]{40}$")
-    megatron_patch: str | None
-    entry: str
-    source: str
-    retrieved: date
-    unknown_flags: Literal["dropped in silence", "refused"]
-    abbreviations: bool
-    arguments: tuple[Argument, ...]
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Parser:
     """The arguments of one trainer by flag, and whether it drops in silence what it does not know."""
@@ -69,18 +54,27 @@ class Parser:
         return nearest(flag, self.by_flag)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ArgumentCatalogue:
-    """Every argument of one stack's trainer, and where they were read."""
+class ArgumentCatalogue(CatalogData):
+    """Every argument of one stack's trainer, and where they were read: the file that `arguments snapshot` writes."""
 
     stack_id: str
-    slime_commit: str
-    megatron_commit: str
+    slime: str = Field(pattern=r"^[0-9a-f]{40}$")
+    megatron_lm: str = Field(pattern=r"^[0-9a-f]{40}$")
+    megatron_patch: str | None
     entry: str
     source: str
     retrieved: date
+    unknown_flags: Literal["dropped in silence", "refused"]
+    abbreviations: bool
     arguments: tuple[Argument, ...]
-    parser: Parser
+
+    @cached_property
+    def parser(self) -> Parser:
+        """The arguments by flag."""
+        return Parser(
+            by_flag={flag: argument for argument in self.arguments for flag in argument.flags},
+            drops_unknown=self.unknown_flags == "dropped in silence",
+        )
 
 
 @lru_cache(maxsize=8)
@@ -94,20 +88,7 @@ def argument_catalogue(stack_id: str) -> ArgumentCatalogue:
         what = f"{stack_id} is no stack whose arguments are known"
         mend = f"use one of {', '.join(known)}, or take a snapshot of its parser"
         raise UsageError(Problem(place=Place(key="stack"), rule="stack-known", what=what, mend=mend))
-    file = ArgumentFile.model_validate_json((ARGUMENT_FOLDER / f"{stack_id}.json").read_bytes())
-    return ArgumentCatalogue(
-        stack_id=file.stack_id,
-        slime_commit=file.slime,
-        megatron_commit=file.megatron_lm,
-        entry=file.entry,
-        source=file.source,
-        retrieved=file.retrieved,
-        arguments=file.arguments,
-        parser=Parser(
-            by_flag={flag: argument for argument in file.arguments for flag in argument.flags},
-            drops_unknown=file.unknown_flags == "dropped in silence",
-        ),
-    )
+    return ArgumentCatalogue.model_validate_json((ARGUMENT_FOLDER / f"{stack_id}.json").read_bytes())
 
 
 def stack_ids() -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from openrecipes.catalog.arguments import Argument, ArgumentFile
+from openrecipes.catalog.arguments import Argument, ArgumentCatalogue
 from openrecipes.problems import OutsideError, Place, Problem, UsageError, unreadable
 
 PROGRAM: Final = Path(__file__).with_name("snapshot_program.py")
@@ -36,7 +36,7 @@ _KINDS: Final = {
 
 def snapshot(
     slime: Path, megatron: Path, *, python: str, commits: tuple[str | None, str | None], today: date
-) -> ArgumentFile:
+) -> ArgumentCatalogue:
     """Every argument of slime's parser over these checkouts, by flag.
 
     `python` is an interpreter with the trainer's imports; `commits` are slime's and Megatron-LM's, None where the
@@ -48,7 +48,7 @@ def snapshot(
     slime_commit = commits[0] or _commit(slime, "--slime")
     megatron_commit = commits[1] or _commit(megatron, "--megatron")
     dump = _dump(slime, megatron, python)
-    return ArgumentFile(
+    return ArgumentCatalogue(
         stack_id=f"slime-{slime_commit[:8]}+megatron-{megatron_commit[:8]}",
         slime=slime_commit,
         megatron_lm=megatron_commit,
@@ -62,7 +62,7 @@ def snapshot(
     )
 
 
-def snapshot_text(file: ArgumentFile) -> str:
+def snapshot_text(file: ArgumentCatalogue) -> str:
     """The file as the catalogue stores it: JSON, one argument a line."""
     head = file.model_dump(mode="json", exclude={"arguments"})
     lines = [f" {json.dumps(key)}: {json.dumps(value)},\n" for key, value in head.items()]

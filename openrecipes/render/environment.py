@@ -3,7 +3,6 @@
 import re
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from openrecipes.problems import Place, Problem
 from openrecipes.render.argument import EnvironmentValue
@@ -13,14 +12,6 @@ NVLS_BY_NVLINK = '$([ "$NVLINK_COUNT" -gt 0 ] && echo 1 || echo 0)'
 KNOWN_EXPRESSIONS = frozenset({NVLS_BY_NVLINK})
 
 _REFERENCE = re.compile(r"\$(?:[A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0-9_]*\})")
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Part:
-    """A piece of a shell value."""
-
-    text: str
-    evaluated: bool
 
 
 def environment(env: Mapping[str, str]) -> tuple[EnvironmentValue, ...]:
@@ -53,13 +44,13 @@ def shell_word(value: EnvironmentValue) -> str:
     if parts is None:
         return shlex.quote(value.value)
     if len(parts) == 1:
-        return parts[0].text
-    return "".join(f'"{part.text}"' if part.evaluated else shlex.quote(part.text) for part in parts)
+        return parts[0][0]
+    return "".join(f'"{text}"' if is_evaluated else shlex.quote(text) for text, is_evaluated in parts)
 
 
-def _parts(value: str) -> tuple[_Part, ...] | None:
-    """The value cut into evaluated and literal parts; None where a `$(` is never closed."""
-    parts: list[_Part] = []
+def _parts(value: str) -> tuple[tuple[str, bool], ...] | None:
+    """The pieces of the value, and whether the shell evaluates each; None where a `$(` is never closed."""
+    parts: list[tuple[str, bool]] = []
     start = at = 0
     while (at := value.find("$", at)) >= 0:
         reference = _REFERENCE.match(value, at)
@@ -74,11 +65,11 @@ def _parts(value: str) -> tuple[_Part, ...] | None:
             at += 1
             continue
         if start < at:
-            parts.append(_Part(text=value[start:at], evaluated=False))
-        parts.append(_Part(text=value[at:end], evaluated=True))
+            parts.append((value[start:at], False))
+        parts.append((value[at:end], True))
         start = at = end
     if start < len(value):
-        parts.append(_Part(text=value[start:], evaluated=False))
+        parts.append((value[start:], False))
     return tuple(parts)
 
 

@@ -17,8 +17,8 @@ def test_the_pinned_stack_has_857_arguments_under_889_flags() -> None:
     assert stack_ids() == (STACK,)
     assert len(catalogue.arguments) == 857
     assert len(catalogue.parser.by_flag) == sum(len(argument.flags) for argument in catalogue.arguments) == 889
-    assert catalogue.slime_commit.startswith("a897e1f4")
-    assert catalogue.megatron_commit.startswith("1dcf0daf")
+    assert catalogue.slime.startswith("a897e1f4")
+    assert catalogue.megatron_lm.startswith("1dcf0daf")
     assert sum(argument.defined_by == "slime" for argument in catalogue.arguments) == 198
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from openrecipes.catalog.arguments import ARGUMENT_FOLDER, Argument, ArgumentFile, argument_catalogue
+from openrecipes.catalog.arguments import ARGUMENT_FOLDER, Argument, ArgumentCatalogue, argument_catalogue
 from openrecipes.catalog.snapshot import snapshot, snapshot_text
 from openrecipes.problems import OutsideError, UsageError
 
@@ -41,7 +41,7 @@ def interpreter(folder: Path, body: str) -> str:
     return str(path)
 
 
-def taken(folder: Path, body: str) -> ArgumentFile:
+def taken(folder: Path, body: str) -> ArgumentCatalogue:
     slime, megatron = checkouts(folder)
     return snapshot(slime, megatron, python=interpreter(folder, body), commits=COMMITS, today=TODAY)
 
@@ -75,12 +75,12 @@ def test_a_dump_becomes_arguments_and_is_read_back(tmp_path: Path) -> None:
     switch, x = found.arguments
     assert (switch.action, switch.value, switch.nargs) == ("boolean_optional", None, None)
     assert (x.value, x.nargs, x.choices, x.default, x.required, x.help) == ("int", "+", (1, 2), [1], True, "An x.")
-    assert ArgumentFile.model_validate_json(snapshot_text(found)) == found
+    assert ArgumentCatalogue.model_validate_json(snapshot_text(found)) == found
 
 
 def test_the_shipped_file_is_in_the_written_form() -> None:
     text = (ARGUMENT_FOLDER / f"{STACK}.json").read_text()
-    assert json.loads(snapshot_text(ArgumentFile.model_validate_json(text))) == json.loads(text)
+    assert json.loads(snapshot_text(ArgumentCatalogue.model_validate_json(text))) == json.loads(text)
 
 
 def test_a_failing_trainer_is_an_outside_error_with_its_last_words(tmp_path: Path) -> None:
