@@ -1,41 +1,15 @@
 """What follows from the configs of the shipped models, kept beside them: making it again takes most of a short call."""
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, TypedDict
 
 from openrecipes.catalog.data_files import digest_text, digested
 from openrecipes.catalog.model_parts import LatentAttention, Layer, LinearAttention, ModelArgument, Shape
 
 
-class Derived(Protocol):
-    """A model as far as a digest holds it."""
-
-    @property
-    def name(self) -> str:
-        """The name as recipes write it."""
-
-    @property
-    def model_type(self) -> str:
-        """The text config's model_type."""
-
-    @property
-    def shape(self) -> Shape:
-        """The sizes."""
-
-    @property
-    def active_params(self) -> int:
-        """Parameters that one token uses."""
-
-    @property
-    def architecture_arguments(self) -> Callable[[], tuple[ModelArgument, ...]]:
-        """The Megatron arguments."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Digest:
+class Digest(TypedDict):
     """What most verbs ask of a model."""
 
     name: str
@@ -45,16 +19,12 @@ class Digest:
     arguments: tuple[ModelArgument, ...]
 
 
-def model_digest_text(model_file: Path, model: Derived) -> str:
-    """The digest of a model, from its family."""
-    value = {
-        "name": model.name,
-        "model_type": model.model_type,
-        "active_params": model.active_params,
-        "shape": {**asdict(model.shape), "layers": [[layer.mixer, layer.mlp] for layer in model.shape.layers]},
-        "arguments": [[a.flag, a.values, a.origin] for a in model.architecture_arguments()],
-    }
-    return digest_text(model_file, value)
+def model_digest_text(model_file: Path, digest: Digest) -> str:
+    """The text of the digest of a model's file."""
+    layers = [[layer.mixer, layer.mlp] for layer in digest["shape"].layers]
+    arguments = [[argument.flag, argument.values, argument.origin] for argument in digest["arguments"]]
+    shape = {**asdict(digest["shape"]), "layers": layers}
+    return digest_text(model_file, {**digest, "shape": shape, "arguments": arguments})
 
 
 def digest_of(model_file: Path, data: bytes) -> Digest | None:
@@ -62,8 +32,13 @@ def digest_of(model_file: Path, data: bytes) -> Digest | None:
     value = digested(model_file, data)
     if value is None:
         return None
-    arguments = (ModelArgument(flag=f, values=tuple(v), origin=o) for f, v, o in value["arguments"])
-    return Digest(**{**value, "shape": _shape(value["shape"]), "arguments": tuple(arguments)})
+    return Digest(
+        name=value["name"],
+        model_type=value["model_type"],
+        active_params=value["active_params"],
+        shape=_shape(value["shape"]),
+        arguments=tuple(ModelArgument(flag=f, values=tuple(v), origin=o) for f, v, o in value["arguments"]),
+    )
 
 
 def _shape(sizes: dict[str, Any]) -> Shape:

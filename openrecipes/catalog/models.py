@@ -57,7 +57,7 @@ class Model:
     @property
     def model_type(self) -> str:
         """The text config's model_type."""
-        return self.digest.model_type if self.digest else self.entry.model_type
+        return self.digest["model_type"] if self.digest else self.entry.model_type
 
     @cached_property
     def tensors(self) -> "tuple[Tensor, ...]":
@@ -76,7 +76,7 @@ class Model:
         Every weight of two or more dimensions: routed experts times top-k / experts, convolutions and LM head
         included; norms, biases, other vectors and the input embedding not.
         """
-        return self.digest.active_params if self.digest else sum(tensor.active_count for tensor in self.tensors)
+        return self.digest["active_params"] if self.digest else sum(tensor.active_count for tensor in self.tensors)
 
     def parameter_table(self) -> "tuple[Tensor, ...]":
         """The rows behind params and active_params: name, shape, count, active_count, why_not_active."""
@@ -85,14 +85,14 @@ class Model:
     @cached_property
     def shape(self) -> Shape:
         """The sizes that layouts and memory depend on."""
-        return self.digest.shape if self.digest else self.family.shape(self.config)
+        return self.digest["shape"] if self.digest else self.family.shape(self.config)
 
     def architecture_arguments(self) -> tuple[ModelArgument, ...]:
         """The Megatron arguments that describe the model, in a fixed order.
 
         Performance choices (dispatcher, permute fusion, grouped GEMM) belong to the recipe and are not here.
         """
-        return self.digest.arguments if self.digest else self.family.arguments(self.config)
+        return self.digest["arguments"] if self.digest else self.family.arguments(self.config)
 
 
 def hf_config(model: Model) -> dict[str, JsonValue]:
@@ -170,7 +170,7 @@ def _shipped_model(path: Path) -> Model:
     if digest is None:
         return model_from(parse_yaml(data.decode()))
     text = data.decode()
-    return Model(name=digest.name, stated=text, read=lambda: _read(parse_yaml(text)), digest=digest)
+    return Model(name=digest["name"], stated=text, read=lambda: _read(parse_yaml(text)), digest=digest)
 
 
 def model_from(data: object) -> Model:
@@ -190,8 +190,16 @@ def _read(data: object) -> "ReadEntry":
 
 def model_digests() -> dict[Path, str]:
     """The digest of every shipped model, made from its family, by the path where it lies."""
-    files = sorted(MODEL_FOLDER.glob("*.yaml"))
-    return {
-        digest_path(file): model_digest_text(file, model_from(parse_yaml(file.read_text(encoding="utf-8"))))
-        for file in files
-    }
+    return {digest_path(file): _digest_text(file) for file in sorted(MODEL_FOLDER.glob("*.yaml"))}
+
+
+def _digest_text(file: Path) -> str:
+    made = model_from(parse_yaml(file.read_text(encoding="utf-8")))
+    digest = Digest(
+        name=made.name,
+        model_type=made.model_type,
+        active_params=made.active_params,
+        shape=made.shape,
+        arguments=made.architecture_arguments(),
+    )
+    return model_digest_text(file, digest)

@@ -14,7 +14,7 @@ _SEPARATOR: Final = "; "
 _NUMBER_WORDS: Final = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 # Clauses that a field decides, as published summaries word them.
-_OF_FIELDS: Final = re.compile(
+_OF_FIELDS: Final = (
     r"^TP \d|^stages of|per microbatch$|recompute\b|distributed optimizer$|dispatcher( \(DeepEP\))?$|offload$"
 )
 
@@ -43,7 +43,7 @@ def summary(recipe: Recipe, before: str = "") -> str:
 
     Permute fusion is in no field: it is kept too, unless `arguments` says otherwise.
     """
-    own = [clause for clause in before.split(_SEPARATOR) if clause and not _OF_FIELDS.search(clause)]
+    own = [clause for clause in before.split(_SEPARATOR) if clause and not re.search(_OF_FIELDS, clause)]
     fused = next((s for s in settings(recipe.arguments) if s.flag == "--moe-permute-fusion"), None)
     if fused is not None:
         own = [clause for clause in own if clause != PERMUTE_FUSION]

@@ -16,9 +16,9 @@ FILES = sorted(MODEL_FOLDER.glob("*.yaml"))
 def test_a_digest_says_what_the_family_gives(file: Path) -> None:
     found, made = digest_of(file, file.read_bytes()), model_from(parse_yaml(file.read_text()))
     assert found is not None, "run `make docs`"
-    assert (found.name, found.model_type) == (made.name, made.entry.model_type)
-    assert (found.shape, found.active_params) == (made.shape, made.active_params)
-    assert found.arguments == made.architecture_arguments()
+    assert (found["name"], found["model_type"]) == (made.name, made.entry.model_type)
+    assert (found["shape"], found["active_params"]) == (made.shape, made.active_params)
+    assert found["arguments"] == made.architecture_arguments()
 
 
 def test_there_is_one_of_each_shipped_model_and_no_other() -> None:
