@@ -7,12 +7,15 @@ from itertools import islice
 from math import isfinite
 from typing import Final
 
+from openrecipes.logs.step import StepRecord
 from openrecipes.problems import Problem
 from openrecipes.score.scene import Scene, ranges
 
 # A microsecond to thirty years: whatever prints other times has lost its unit, and figures of them overflow.
 _SHORTEST_STEP_S: Final = 1e-6
 _LONGEST_STEP_S: Final = 1e9
+
+_SUM_ROUNDING: Final = 1e-6
 
 _RATE: Final = re.compile(r"\b(?:tps|wps|train_speed|tokens_per_sec|samples per second|throughput|s/it|it/s)\b|_per_s")
 
@@ -31,6 +34,7 @@ def step_refusals(scene: Scene) -> Iterator[Problem]:
     repeated = tuple(_repeated(scene))
     yield from repeated or _restarted(scene)
     yield from _times(scene)
+    yield from _parts(scene)
 
 
 def _first_step(scene: Scene) -> Iterator[Problem]:
@@ -162,3 +166,34 @@ def _times(scene: Scene) -> Iterator[Problem]:
         elif not is_plausible(time):
             what = f"step {step.step} took {time:g} s, which no optimizer step does"
             yield scene.problem("step-time-implausible", what, again, at=step)
+
+
+def _parts(scene: Scene) -> Iterator[Problem]:
+    """Step times that are not their own wait and training: something broke a number, or they time something else."""
+    apart = {step: off for step in scene.scored if (off := _off_parts(step)) > 0}
+    if not apart:
+        return
+    worst = max(apart, key=lambda step: apart[step])
+    yield scene.problem(
+        "step-time-parts",
+        f"step {ranges(number for step in apart if (number := scene.run.number(step)) is not None)}: wait and training "
+        f"do not make up the step time; step {worst.step} took {worst.step_time_s:g} s, but waited "
+        f"{worst.wait_time_s:g} s and trained {worst.train_time_s:g} s",
+        "look at these lines of the log: a number in them is damaged, or not a whole step's",
+        at=worst,
+    )
+
+
+def _off_parts(step: StepRecord) -> float:
+    """Seconds by which a step's time differs from its parts, beyond how finely they are printed; 0 where unsaid."""
+    whole, train, wait = step.step_time_s, step.train_time_s, step.wait_time_s
+    if whole is None or train is None or wait is None or not is_plausible(whole) or not isfinite(train + wait):
+        return 0.0
+    off = abs(whole - train - wait)
+    return off if off > sum(map(_half_a_digit, (whole, train, wait))) + _SUM_ROUNDING * whole else 0.0
+
+
+def _half_a_digit(value: float) -> float:
+    """Half of the last digit with which a number was printed: by so much rounding may have moved it."""
+    decimals = len(f"{value:.15f}".rstrip("0").partition(".")[2])
+    return 0.5 * 10.0 ** -max(decimals, 1)

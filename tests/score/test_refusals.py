@@ -41,7 +41,8 @@ def restarted_at(number: int) -> Steps:
 
 def repeated(number: int) -> Steps:
     steps = made_steps()
-    return [*steps[: number + 1], replace(steps[number], step_time_s=15.7, attempt=1), *steps[number + 1 :]]
+    again = replace(steps[number], step_time_s=15.7, train_time_s=15.4, wait_time_s=0.3, attempt=1)
+    return [*steps[: number + 1], again, *steps[number + 1 :]]
 
 
 # Name, the steps, and the one rule that they trip.
@@ -75,7 +76,9 @@ STEP_MUTATIONS: list[tuple[str, Callable[[], Steps], str]] = [
     ("the log's clock is slower", lambda: [replace(s, timestamp_s=START_S + 20 * (s.step or 0)) for s in made_steps()],
      "clock-contradiction"),
     ("the log's clock goes back", lambda: with_step(13, timestamp_s=START_S), "clock-contradiction"),
-    ("milliseconds for seconds", lambda: with_steps(step_time_s=15000.0), "clock-contradiction"),
+    ("milliseconds for seconds", lambda: with_steps(step_time_s=15000.0, train_time_s=None), "clock-contradiction"),
+    ("a digit is lost", lambda: with_step(7, step_time_s=15.0), "step-time-parts"),
+    ("training alone", lambda: with_steps(train_time_s=15.4), "step-time-parts"),
     ("a spread of 8 %", lambda: timed((6, 13.0), (9, 17.0), (11, 17.0), (5, 13.5)), "unsteady-cv"),
     ("a rise of 4 %", lambda: timed(*((n, 15 + 0.06 * n) for n in range(4, 14))), "unsteady-trend"),
 ]  # fmt: skip
@@ -114,6 +117,16 @@ def test_a_step_of_half_again_the_median_is_named() -> None:
 )
 def test_what_stands_before_the_window_never_refuses_it(number: int, change: dict[str, object]) -> None:
     assert score(EXPECTED, made_run(with_step(number, **change))).figures == score(EXPECTED, made_run()).figures
+
+
+@given(st.lists(st.floats(1, 40), min_size=10, max_size=10), st.integers(1, 9))
+def test_parts_that_are_rounded_are_no_contradiction(parts: list[float], decimals: int) -> None:
+    steps = made_steps()
+    for number, part in enumerate(parts, 4):
+        whole = TIMES[number] + part
+        rounded = {"step_time_s": whole, "train_time_s": TIMES[number], "wait_time_s": part}
+        steps[number] = replace(steps[number], **{key: round(value, decimals) for key, value in rounded.items()})  # type: ignore[arg-type]
+    assert "step-time-parts" not in {problem.rule for problem in score(EXPECTED, made_run(steps)).problems}
 
 
 @given(st.lists(st.floats(0.5, 500), min_size=4, max_size=4))
