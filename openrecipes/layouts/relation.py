@@ -5,65 +5,21 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from openrecipes.catalog.model_parts import Shape
 
-
-class GpuFields(Protocol):
-    """The fields of a recipe's `gpu` that relations read."""
-
-    @property
-    def count(self) -> int: ...
-    @property
-    def per_node(self) -> int: ...
-
-
-class BatchFields(Protocol):
-    """The fields of a recipe's `workload` that relations read."""
-
-    @property
-    def row_tokens(self) -> int: ...
-    @property
-    def global_batch(self) -> int: ...
-
-
-class LayoutFields(Protocol):
-    """The fields of a recipe's `layout` that relations read."""
-
-    @property
-    def tp(self) -> int: ...
-    @property
-    def pp(self) -> int: ...
-    @property
-    def vpp(self) -> int: ...
-    @property
-    def cp(self) -> int: ...
-    @property
-    def ep(self) -> int: ...
-    @property
-    def etp(self) -> int: ...
-    @property
-    def dp(self) -> int: ...
-    @property
-    def sequence_parallel(self) -> bool: ...
-    @property
-    def layer_split(self) -> tuple[int, ...] | None: ...
-    @property
-    def max_tokens_per_gpu(self) -> int: ...
-    @property
-    def rows_per_microbatch(self) -> int: ...
-    @property
-    def dispatcher(self) -> str | None: ...
+if TYPE_CHECKING:
+    from openrecipes.layouts.case_fields import BatchFields, GpuFields, LayoutFields
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Case:
     """One layout of a model on GPUs; `shape` is None where the model is not in the catalogue."""
 
-    gpu: GpuFields
-    workload: BatchFields
-    layout: LayoutFields
+    gpu: "GpuFields"
+    workload: "BatchFields"
+    layout: "LayoutFields"
     shape: Shape | None
 
     @property
