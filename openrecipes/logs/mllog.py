@@ -26,7 +26,7 @@ class MllogReader(Reader):
     closing = "}"
     needles = (b"MLLOG", b"tracked_stats", b"train_loss")
     sure_needles = (b"MLLOG",)
-    telling = signs(rb":::MLLOG", rb'"tracked_stats"')
+    telling = signs(rb":::MLLOG\s*\{", rb'"tracked_stats"')
 
     def __init__(self) -> None:
         self.arguments: Mapping[str, str] = {}

@@ -36,7 +36,12 @@ class NemoReader(Reader):
     needles = (b"reduced_train_loss", b"train_step_timing", b"Training epoch", b"global_step", b"consumed_samples")
     sure_needles = (b"reduced_train_loss",)
     telling = signs(
-        *(rb"Training\s*epoch", rb"Epoch\s*\d", rb"DLLL", rb"\|\s*(?:global_?|reduced|train_step|consumed)"),
+        *(
+            rb"Training\s*epoch\s*\d{1,9}\s*,\s*iteration\s*\d",
+            rb"Epoch\s*\d{1,9}\s*:",
+            rb"DLLL\s*\{",
+            rb"\|\s*(?:global_?|reduced|train_step|consumed)",
+        ),
         rb"(?:train_loss|_step|_samples|timing in s)['\"]?\s*[:=]",
     )
 

@@ -47,6 +47,12 @@ class Finding:
             or self.open_at is not None
         )
 
+    @property
+    def is_broken_alone(self) -> bool:
+        """Whether all that the text holds are records that begin and cannot be read."""
+        more = self.parts or self.fragment or self.may_go_on or self.ends_in_number or self.open_at is not None
+        return bool(self.broken) and not more
+
 
 _CHANGED = rb"[\x00-\x08\x1b-\x1f\\&\x7f-\xff]|\^\[|\[[0-9;]{1,11}m"
 """What a line holds where its text is not its bytes: escapes, entities, characters beyond ASCII."""

@@ -50,19 +50,19 @@ class Buffer:
         self.size += len(piece)
 
     def find(self, needle: bytes, start: int, stop: int | None = None) -> int:
-        """Offset of the needle at or after `start` and before `stop`, or -1."""
-        high = self._high(stop)
+        """Offset of the needle at or after `start` and before `stop`, or -1. Bytes of earlier pieces may lie behind."""
+        high = self.size if stop is None else max(0, min(stop - self.base, self.size))
         at = self.data.find(needle, max(start - self.base, 0), high)
         return -1 if at < 0 else self.base + at
 
     def rfind(self, needle: bytes, start: int, stop: int) -> int:
         """Offset of the last needle from `start` on and before `stop`, or -1."""
-        at = self.data.rfind(needle, max(start - self.base, 0), self._high(stop))
+        at = self.data.rfind(needle, max(start - self.base, 0), max(0, min(stop - self.base, self.size)))
         return -1 if at < 0 else self.base + at
 
     def search(self, pattern: re.Pattern[bytes], start: int, stop: int | None = None) -> int:
         """Offset of the first match at or after `start` and before `stop`, or -1."""
-        high = self._high(stop)
+        high = self.size if stop is None else max(0, min(stop - self.base, self.size))
         match = pattern.search(self.data, max(start - self.base, 0), high)
         return self.base + match.start() if match else -1
 
@@ -89,10 +89,6 @@ class Buffer:
             start += 65_536
         self._memo = (offset, line)
         return line
-
-    def _high(self, stop: int | None) -> int:
-        """Where a search up to `stop` ends in memory: bytes of earlier pieces may lie beyond the size."""
-        return self.size if stop is None else max(0, min(stop - self.base, self.size))
 
     def _make_room(self, count: int) -> None:
         if self.size + count > len(self.data):

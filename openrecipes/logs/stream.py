@@ -39,6 +39,13 @@ class Found:
         self.steps.append(step)
         self.timed += step.step_time_s is not None
 
+    def another_broken(self, count: int) -> bool:
+        """Count records that cannot be read, once enough of them have been told; False before that."""
+        if len(self.problems) < _MAX_PROBLEMS:
+            return False
+        self.unread += count
+        return True
+
     def broken(self, part: Part, spot: Spot, text: str) -> None:
         """Note a record that begins here and cannot be read."""
         self.unread += 1
@@ -63,7 +70,14 @@ class LogStream:
         for reader in readers:
             reader.arguments = self.dump.values
         self._tracks = [
-            Track(reader=found.reader, file=file, on_step=found.keep, on_broken=found.broken) for found in self.found
+            Track(
+                reader=found.reader,
+                file=file,
+                on_step=found.keep,
+                on_broken=found.broken,
+                on_another_broken=found.another_broken,
+            )
+            for found in self.found
         ]
 
     @property

@@ -40,6 +40,8 @@ class Track:
     reader: Reader
     on_step: Callable[[StepRecord], None]
     on_broken: Callable[[Part, Spot, str], None]
+    on_another_broken: Callable[[int], bool]
+    """Takes so many broken records whose place nobody asks for any more; False where their places are still told."""
     file: str
     sure: bool = False
     pattern: re.Pattern[bytes] | None = None
@@ -126,6 +128,9 @@ class Track:
                 self._pass_over(buffer)
             return True
         self._misses = 0
+        if finding.is_broken_alone and not segment.cut and self.on_another_broken(len(finding.broken)):
+            self.consumed = self.position = max(segment.end, hit + 1)
+            return True
         window = Window.of(segment)
         if finding.ends_in_number and not segment.ended:
             window, finding = self._without_last_number(buffer, window)
@@ -305,6 +310,8 @@ class Track:
             for step in self.reader.take(part, window.spot(buffer, self.file, part.start)):
                 self.on_step(step)
         for part in finding.broken:
+            if self.on_another_broken(1):
+                continue
             self.on_broken(part, window.spot(buffer, self.file, part.start), window.text)
         if finding.fragment and not finding.parts and not self.reader.knows(window.text):
             tail = Part(kind="fragment", index=None, values={}, start=0, end=len(window.text))
