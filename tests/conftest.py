@@ -14,6 +14,9 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("openrecipes", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("openrecipes")
 
+# Workers fill the cores: more threads of torch, here and in programs under test, spin and wait for each other.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 ROOT = Path(__file__).resolve().parent.parent
 IN_CI = os.environ.get("CI") == "true"
 _left_out: dict[str, set[str]] = {}
