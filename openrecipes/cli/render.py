@@ -53,6 +53,8 @@ def render(
 ) -> None:
     """Print the command of a recipe, derived from its fields; with a target, every file of a launch.
 
+    Fields that `check` refuses have no command, and exit with 1; wrong words and figures beside them are only told.
+
     Example: openrecipes render qwen3.5-397b-a17b/h200/attune-tp2-pp4-ep32 --set layout.tp=1
     """
     located = recipe_named(recipe)
