@@ -15,6 +15,7 @@ import pytest
 import yaml
 from rayjobs import profile
 
+from openrecipes.runs.arrivals import arrivals
 from openrecipes.runs.directory import RunDirectory, open_run_directory
 from openrecipes.targets import kubernetes_job
 from openrecipes.targets.fabric import Fabric
@@ -182,6 +183,9 @@ def test_a_launch_creates_the_rendered_bytes_follows_them_and_brings_everything_
     assert shown["render_sha256"] == record["render_sha256"]
     far = cluster.volume / "runs" / f"{job}-x1y2z"
     assert cluster.run.log.read_bytes() == (far / "log" / "train.log").read_bytes()
+    came = arrivals(cluster.run.arrivals)
+    assert came is not None
+    assert 8 < came.lines <= cluster.run.log.read_bytes().count(b"\n")
     assert cluster.run.job() is not None
     assert {path.name for path in (cluster.run.root / "preflight").iterdir()} == {"node-0.json", "node-1.json"}
     assert list((cluster.run.root / "telemetry").glob("*.jsonl"))

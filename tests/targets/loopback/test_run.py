@@ -7,6 +7,7 @@ import pytest
 from loopback import PUBLISHED, Site, seen, settings
 
 from openrecipes.recipe.read import read_recipe
+from openrecipes.runs.arrivals import arrivals
 
 
 @pytest.mark.parametrize("target", ["slurm", "ssh"])
@@ -22,6 +23,9 @@ def test_run_submits_follows_scores_and_writes_the_result(site: Site, target: st
     assert record.submission.kind == ("slurm" if target == "slurm" else "process")
     assert document["result"]["tokens_per_s_per_gpu"] == pytest.approx(4 * 64 / 0.02 / 2)
     assert document["result"]["render_sha256"] == record.render_sha256
+    came = arrivals(site.opened("run").arrivals)
+    assert came is not None
+    assert came.lines == site.opened("run").log.read_bytes().count(b"\n")
     assert read_recipe(recipe).recipe.result.log_sha256 == record.log.sha256
 
 
