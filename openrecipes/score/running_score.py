@@ -20,17 +20,10 @@ _RECENT: Final = 8
 # Refusals that no later step can mend.
 LASTING: Final = frozenset(
     {
-        *("step-time-not-finite", "step-time-not-positive", "step-time-implausible", "steps-repeated"),
-        *(
-            "step-time-parts",
-            "steps-averaged",
-            "window-restarted",
-            "steps-missing",
-            "loss-not-finite",
-            "grad-norm-not-finite",
-        ),
-        *("steps-surplus", "global-batch", "tokens-per-step", "log-of-another-recipe", "run-of-another-recipe"),
-        *("mock-data", "forced-balance", "profiler-running", "supervised-tokens"),
+        *("step-time-not-finite", "step-time-not-positive", "step-time-implausible", "step-time-parts"),
+        *("steps-repeated", "steps-averaged", "window-restarted", "steps-missing", "loss-not-finite"),
+        *("grad-norm-not-finite", "steps-surplus", "global-batch", "tokens-per-step", "log-of-another-recipe"),
+        *("run-of-another-recipe", "mock-data", "forced-balance", "profiler-running", "supervised-tokens"),
     }
 )
 
