@@ -6,7 +6,6 @@ from openrecipes.catalog.models import hf_config
 from openrecipes.runs.json_files import json_text
 from openrecipes.targets.checkpoint import Kind, manifest
 from openrecipes.targets.conversion import disk_need
-from openrecipes.targets.head_line import head_line
 from openrecipes.targets.target import Launch, RenderedFile
 from openrecipes.targets.templates import ShellText, program, shell_script
 
@@ -22,9 +21,6 @@ def converter_files(launch: Launch, node: str, values: dict[str, Any]) -> tuple[
     script = shell_script(
         "node_convert.sh.j2",
         **{**values, "has_gpus": False, "variables": converter_variables(launch), **converter_values(launch)},
-        join_seconds=launch.profile.join_seconds,
-        interface=launch.profile.ray.interface,
-        head_line=head_line(launch.profile.ray.folder),
     )
     return (RenderedFile(path=node, text=script, executable=True), *converter_programs(launch))
 

@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator
 
-from openrecipes.layouts.degrees import nodes
 from openrecipes.problems import Place, Problem
 from openrecipes.targets.fabric import fabric_refusals
-from openrecipes.targets.node_script import missing_paths
-from openrecipes.targets.probes import shell_refusals
+from openrecipes.targets.node_script import missing_paths, node_count
+from openrecipes.targets.node_values import shell_refusals
 from openrecipes.targets.profile_problems import profile_problems
 from openrecipes.targets.target import Launch
 
@@ -14,7 +13,7 @@ from openrecipes.targets.target import Launch
 def cluster_refusals(launch: Launch) -> Iterator[Problem]:
     """Everything that can be told without a cluster, all at once."""
     recipe, profile = launch.recipe, launch.profile
-    if recipe.trainer == "smoke" and nodes(recipe.gpu.count, recipe.gpu.per_node) > 1:
+    if recipe.trainer == "smoke" and node_count(launch) > 1:
         yield Problem(
             place=Place(key="gpu.per_node"),
             rule="target-trainer",
@@ -42,7 +41,7 @@ def _relative_paths(launch: Launch) -> Iterator[Problem]:
 def hosts_refusals(launch: Launch) -> Iterator[Problem]:
     """A list of hosts that is too short."""
     site, gpus = launch.profile.ssh, launch.recipe.gpu
-    needed = nodes(gpus.count, gpus.per_node)
+    needed = node_count(launch)
     if site is None:
         return
     there = len({host.rpartition("@")[2] for host in site.hosts})

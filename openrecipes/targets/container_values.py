@@ -3,15 +3,9 @@
 from typing import Any
 
 from openrecipes.targets.profile import Profile
-from openrecipes.targets.target import Launch
 
 
-def container_values(launch: Launch) -> dict[str, Any] | None:
-    """As container_of, for the place of a launch."""
-    return container_of(launch.profile)
-
-
-def container_of(profile: Profile) -> dict[str, Any] | None:
+def container_values(profile: Profile) -> dict[str, Any] | None:
     """The image, its mounts as `SOURCE:TARGET[:ro]`, device files, and the variables that come along; None without."""
     container = profile.container
     if container is None:

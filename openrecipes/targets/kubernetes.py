@@ -6,7 +6,6 @@ from typing import Any, Final
 
 import yaml
 
-from openrecipes.layouts.degrees import nodes
 from openrecipes.problems import Place, Problem
 from openrecipes.stack import capture
 from openrecipes.targets.fatal_signs import sign_files
@@ -16,10 +15,17 @@ from openrecipes.targets.kubernetes_pods import MOUNT, pod_template
 from openrecipes.targets.kubernetes_refusals import kubernetes_refusals
 from openrecipes.targets.kubernetes_site import KubernetesSite
 from openrecipes.targets.local import GRACE_S
-from openrecipes.targets.node_script import LOG_SETTINGS, RAY_SETTINGS, argument_words, hang_values, variables
+from openrecipes.targets.node_script import (
+    LOG_SETTINGS,
+    RAY_SETTINGS,
+    argument_words,
+    hang_values,
+    node_count,
+    variables,
+)
+from openrecipes.targets.node_values import node_value
 from openrecipes.targets.preflight import preflight_files
 from openrecipes.targets.preflight_words import between_words, preflight_words
-from openrecipes.targets.probes import node_value
 from openrecipes.targets.running_settings import Ray
 from openrecipes.targets.target import Launch, Rendered, RenderedFile
 from openrecipes.targets.templates import program, shell_script
@@ -96,7 +102,7 @@ def _config_map(site: KubernetesSite, name: str, files: dict[str, str]) -> dict[
 
 def _ray_job(launch: Launch, site: KubernetesSite, config: str, files: tuple[str, ...]) -> dict[str, Any]:
     recipe, gpus = launch.recipe, launch.recipe.gpu
-    count = nodes(gpus.count, gpus.per_node)
+    count = node_count(launch)
     template = pod_template(site, launch.profile.fabric, gpus=gpus.per_node, config=config, files=files)
     start = {"num-gpus": str(gpus.per_node), **_ray_settings(launch.profile.ray)}
     cluster: dict[str, Any] = {
@@ -182,7 +188,7 @@ def _entry_values(launch: Launch) -> dict[str, Any]:
         "variables": (("SLIME_DIR", paths.slime or ""), *variables(launch)),
         "argument_words": tuple(argument_words(argument) for argument in launch.command.arguments),
         "recorded_variables": tuple(dict.fromkeys((*LOG_SETTINGS, *RAY_SETTINGS, *fabric, *names))),
-        "nodes": nodes(recipe.gpu.count, recipe.gpu.per_node),
+        "nodes": node_count(launch),
         "gpus": recipe.gpu.count,
         "join_seconds": launch.profile.join_seconds,
         "preflight_mode": launch.profile.preflight_mode,

@@ -10,7 +10,7 @@ from openrecipes.targets.fabric import fabric_refusals
 from openrecipes.targets.kubernetes_pods import MOUNT
 from openrecipes.targets.kubernetes_profile import kubernetes_contradictions
 from openrecipes.targets.kubernetes_site import KubernetesSite, Volume
-from openrecipes.targets.probes import shell_refusals
+from openrecipes.targets.node_values import shell_refusals
 from openrecipes.targets.profile import Profile
 from openrecipes.targets.target import Launch
 

@@ -3,12 +3,11 @@
 from collections.abc import Iterator
 from typing import Final
 
-from openrecipes.layouts.degrees import nodes
 from openrecipes.problems import Place, Problem
 from openrecipes.targets.container_values import container_values
 from openrecipes.targets.fatal_signs import sign_files
-from openrecipes.targets.node_script import hang_values, has_gpus, missing_paths, node_files
-from openrecipes.targets.probes import shell_refusals
+from openrecipes.targets.node_script import hang_values, has_gpus, missing_paths, node_count, node_files
+from openrecipes.targets.node_values import shell_refusals
 from openrecipes.targets.target import Launch, Rendered, RenderedFile
 from openrecipes.targets.templates import shell_script
 
@@ -30,7 +29,7 @@ class LocalTarget:
     def refusals(self, launch: Launch) -> Iterator[Problem]:
         """A recipe of several nodes, a path that the trainer needs and the profile lacks, a recipe's own commands."""
         gpus = launch.recipe.gpu
-        needed = nodes(gpus.count, gpus.per_node)
+        needed = node_count(launch)
         if needed > 1:
             yield Problem(
                 place=Place(key="gpu.count"),
@@ -50,7 +49,7 @@ class LocalTarget:
             grace_seconds=GRACE_S,
             hang=hang_values(launch.profile.hang),
             time_limit_seconds=launch.profile.time_limit_seconds,
-            container=container_values(launch),
+            container=container_values(launch.profile),
             has_gpus=has_gpus(launch),
         )
         entry = RenderedFile(path=ENTRY, text=script, executable=True)

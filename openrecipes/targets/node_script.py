@@ -10,10 +10,9 @@ from openrecipes.render.argument import Argument
 from openrecipes.runs.json_files import json_text
 from openrecipes.stack import capture
 from openrecipes.targets.checkpoint_node import converter_files
-from openrecipes.targets.head_line import head_line
+from openrecipes.targets.node_values import node_value
 from openrecipes.targets.preflight import preflight_files
 from openrecipes.targets.preflight_words import between_words, preflight_words
-from openrecipes.targets.probes import node_value
 from openrecipes.targets.running_settings import Hang
 from openrecipes.targets.target import Launch, RenderedFile
 from openrecipes.targets.templates import ShellText, program, shell_script
@@ -73,6 +72,17 @@ def hang_values(hang: Hang) -> dict[str, int]:
     }
 
 
+def head_line(folder: str) -> str:
+    """A script for `sed -nE` that prints address and folder of the head's Ray, of lines that say just that.
+
+    It is the only line of a log that anything is steered by. A trainer's output stands in the same log, so nothing is
+    taken that is not an IPv4 address, a port and a folder made by mktemp below `folder`: what is read is put into
+    commands, and what lies in that folder is removed.
+    """
+    made = f"{folder.replace('.', '[.]')}/openrecipes-[A-Za-z0-9]{{6}}"  # a dot is all that a profile lets in
+    return rf"s#^openrecipes: head ([0-9]{{1,3}}(\.[0-9]{{1,3}}){{3}}:[0-9]{{1,5}}) ({made})$#\1 \3#p"
+
+
 def missing_paths(launch: Launch) -> Iterator[Problem]:
     """What slime needs and nothing here can make: checkouts and checkpoints."""
     if launch.recipe.trainer == "smoke":
@@ -104,10 +114,7 @@ def _node_script(launch: Launch, grace_s: int) -> str:
         gpus=min(gpus.count, gpus.per_node),
         cpus=ray.cpus_per_node,
         port=ray.port,
-        interface=ray.interface,
         ray_options=tuple(_ray_options(launch)),
-        join_seconds=launch.profile.join_seconds,
-        head_line=head_line(ray.folder),
         **values,
     )
 
@@ -124,6 +131,9 @@ def _common_values(launch: Launch, grace_s: int) -> dict[str, Any]:
         "image": launch.profile.image,
         "has_gpus": has_gpus(launch),
         "node_folder": launch.profile.ray.folder,
+        "interface": launch.profile.ray.interface,
+        "join_seconds": launch.profile.join_seconds,
+        "head_line": head_line(launch.profile.ray.folder),
         "secrets": tuple({"name": n, **s.model_dump()} for n, s in sorted(launch.profile.secrets.items())),
         "preflight_words": words if has_preflight(launch) else None,
         "between_words": between_words(launch.profile, launch.recipe),

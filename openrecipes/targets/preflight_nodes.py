@@ -17,7 +17,7 @@ from typing import Any, Final
 from openrecipes.layouts.degrees import nodes
 from openrecipes.problems import OutsideError, Place, Problem
 from openrecipes.recipe.model import Recipe
-from openrecipes.targets.container_values import container_of
+from openrecipes.targets.container_values import container_values
 from openrecipes.targets.preflight import preflight_files
 from openrecipes.targets.preflight_words import MOST_SKEW_S
 from openrecipes.targets.profile import Profile
@@ -83,7 +83,7 @@ def node_script(profile: Profile, words: Sequence[str], *, has_gpus: bool) -> st
     return shell_script(
         "preflight_node.sh.j2",
         packed=base64.b64encode(packed.getvalue()).decode(),
-        container=container_of(profile),
+        container=container_values(profile),
         has_gpus=has_gpus,
         python=profile.python,
         preflight_words=tuple(words),
@@ -123,7 +123,7 @@ def srun_words(profile: Profile, count: int, gpus: int, wait_s: int) -> tuple[st
     words += [f"--time={_MINUTES}", f"--immediate={wait_s}", "--cpu-bind=none", "--mpi=none", "--export=ALL"]
     # A few minutes' look may lie on any leaf switches.
     words += allocation_options(site.model_copy(update={"switches": None}), gpus)
-    container = container_of(profile)
+    container = container_values(profile)
     if container is not None and container["runtime"] == "pyxis":
         words += [f"--container-image={container['image']}", "--no-container-mount-home"]
         words += [f"--container-mounts={','.join(container['mounts'])}"] if container["mounts"] else []

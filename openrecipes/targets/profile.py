@@ -8,7 +8,6 @@ from openrecipes.recipe.block import Block, Count, Positive, Text
 from openrecipes.recipe.model import ArgumentValue, EnvironmentName, FlagName
 from openrecipes.targets.container import Container
 from openrecipes.targets.fabric import Fabric
-from openrecipes.targets.gpu_site import GpuSite
 from openrecipes.targets.kubernetes_site import KubernetesSite
 from openrecipes.targets.running_settings import Hang, Ray, Secret
 from openrecipes.targets.slurm_site import SlurmSite
@@ -28,6 +27,15 @@ KEPT: Final = (
     "CUDA_VISIBLE_DEVICES",
     "XDG_CACHE_HOME",
 )
+
+
+class GpuSite(Block):
+    """One kind of GPU for all nodes of a place; a place with two kinds has two profiles."""
+
+    type: Text = Field(description="GPU type, by the catalogue's name: H100, H200, B200.")
+    per_node: Count | None = Field(
+        default=None, description="GPUs in one node; null holds no recipe to it. Unit: GPUs."
+    )
 
 
 class Paths(Block):

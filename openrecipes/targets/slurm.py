@@ -42,7 +42,7 @@ class SlurmTarget:
             kept_prefixes=("SLURM_",),
             grace_seconds=GRACE_S,
             hang=hang_values(launch.profile.hang),
-            container=container_values(launch),
+            container=container_values(launch.profile),
             pyxis=_pyxis(launch),
             has_gpus=has_gpus(launch),
             nodes=node_count(launch),
@@ -101,7 +101,7 @@ def _warn_seconds(launch: Launch, site: SlurmSite) -> int:
 
 def _pyxis(launch: Launch) -> dict[str, Any] | None:
     """What srun is told of the container, where Pyxis starts it."""
-    values = container_values(launch)
+    values = container_values(launch.profile)
     if values is None or values["runtime"] != "pyxis":
         return None
     mounts = "".join(f",{mount}" for mount in values["mounts"])

@@ -8,8 +8,7 @@ from openrecipes.targets import taken_files
 from openrecipes.targets.cluster_refusals import cluster_refusals, hosts_refusals
 from openrecipes.targets.container_values import container_values
 from openrecipes.targets.fatal_signs import sign_files
-from openrecipes.targets.head_line import head_line
-from openrecipes.targets.node_script import hang_values, has_gpus, node_count, node_files
+from openrecipes.targets.node_script import hang_values, has_gpus, head_line, node_count, node_files
 from openrecipes.targets.ssh_site import SshSite
 from openrecipes.targets.target import Launch, Rendered, RenderedFile
 from openrecipes.targets.templates import shell_script
@@ -43,7 +42,7 @@ class SshTarget:
         remote = shell_script(
             "remote.sh.j2",
             kept_variables=profile.kept_variables,
-            container=container_values(launch),
+            container=container_values(profile),
             has_gpus=has_gpus(launch),
         )
         host_files = (

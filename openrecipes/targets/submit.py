@@ -59,11 +59,6 @@ def submit(rendered: Rendered, run: RunDirectory, *, stop_s: float = STOP_S) -> 
     return ProcessJob(run, child.pid, stop_s=stop_s, child=child)
 
 
-def run_here(script: Path) -> int:
-    """The exit status of a rendered script that was written to disk, with its output on our stderr."""
-    return subprocess.run(["bash", str(script)], stdout=2, env=_environment(), check=False).returncode
-
-
 def _environment() -> dict[str, str]:
     """Our environment, with the interpreter that runs us first on PATH; the script lets little of it through."""
     environment = dict(os.environ)

@@ -9,8 +9,7 @@ from openrecipes.recipe.model import Recipe
 from openrecipes.recipe.read import read_recipe
 from openrecipes.shipped import shipped
 from openrecipes.targets.gpu_refusals import gpu_contradictions, gpu_refusals
-from openrecipes.targets.gpu_site import GpuSite
-from openrecipes.targets.profile import THIS_MACHINE, Profile
+from openrecipes.targets.profile import THIS_MACHINE, GpuSite, Profile
 from openrecipes.targets.read_profile import read_profile
 from openrecipes.targets.rendering import prepared, target_of
 from openrecipes.targets.slurm_site import SlurmSite

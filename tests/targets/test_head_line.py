@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from openrecipes.targets.head_line import head_line
+from openrecipes.targets.node_script import head_line
 
 OWN = "openrecipes: head 10.0.0.1:6379 /scratch/r.y-1_x/openrecipes-aB3dE6"
 
