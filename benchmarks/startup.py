@@ -14,15 +14,16 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parent.parent
+SCRIPT: Final = str(Path(sys.executable).with_name("openrecipes"))
 RECIPE: Final = "recipes/qwen3.5-397b-a17b/h200/attune-tp2-pp4-ep32.yaml"
 ROUNDS: Final = 15
 BARE: Final = "import typer\napp = typer.Typer()\n@app.command()\ndef main(name: str = ''):\n    print(name)\napp()"
 
 COMMANDS: Final = {
     "import pydantic, yaml, typer, rich": [sys.executable, "-c", "import pydantic, yaml, typer, rich"],
-    "openrecipes check RECIPE": [sys.executable, "-m", "openrecipes", "check", RECIPE],
+    "openrecipes check RECIPE": [SCRIPT, "check", RECIPE],
     "a bare typer application --help": [sys.executable, "-c", BARE, "--help"],
-    "openrecipes --help": [sys.executable, "-m", "openrecipes", "--help"],
+    "openrecipes --help": [SCRIPT, "--help"],
 }
 
 
