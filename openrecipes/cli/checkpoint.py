@@ -7,17 +7,12 @@ import typer
 
 from openrecipes.catalog.models import model
 from openrecipes.cli import output
-from openrecipes.cli.checkpoint_page import (
-    refuse_nowhere,
-    refuse_unclear,
-    show_outcome,
-    show_rendered,
-    show_verified,
-    verified,
-)
+from openrecipes.cli.checkpoint_page import show_outcome, show_rendered, show_verified
 from openrecipes.cli.cluster_profile import profile_asked
 from openrecipes.cli.names import recipe_named
 from openrecipes.cli.preparing import made, need_in_words
+from openrecipes.problems import Place, Problem, UsageError
+from openrecipes.targets.checkpoint_here import named_checkpoint, seen_problems
 from openrecipes.targets.preparation import preparation
 from openrecipes.targets.read_profile import in_profile, placed_in_profile
 
@@ -61,7 +56,7 @@ def prepare(
 
     Example: openrecipes checkpoint prepare qwen3.5-moe-small/h200/openrecipes-tp2-ep2 --cluster node.yaml --random
     """
-    refuse_unclear({"--dry-run": dry, "-o": output_dir, "--detach": detach, "--attach": attach})
+    _refuse_unclear({"--dry-run": dry, "-o": output_dir, "--detach": detach, "--attach": attach})
     located, profile = recipe_named(recipe), profile_asked(cluster)
     with placed_in_profile(cluster, profile):
         wanted = preparation(
@@ -85,6 +80,17 @@ def verify(recipe: RecipeName, *, cluster: Cluster, json: Json = False) -> None:
     """
     shape, profile = model(recipe_named(recipe).recipe.model), profile_asked(cluster)
     with placed_in_profile(cluster, profile):
-        folder = refuse_nowhere(profile)
-    problems = in_profile(verified(shape, profile, folder), cluster, profile)
+        folder = named_checkpoint(profile)
+    problems = in_profile(seen_problems(shape, profile, folder), cluster, profile)
     show_verified(folder, problems, as_json=json)
+
+
+def _refuse_unclear(named: dict[str, object]) -> None:
+    """Nothing, if not more than one way to go about a preparation is named; files can be shown and written at once.
+
+    Raises: UsageError.
+    """
+    there = [name for name, value in named.items() if value]
+    if len(there) > 1 and there != ["--dry-run", "-o"]:
+        what, mend = f"{' and '.join(there)} exclude each other", "give one of them"
+        raise UsageError(Problem(place=Place(), rule="usage", what=what, mend=mend))

@@ -1,22 +1,20 @@
 """What `checkpoint` prints: a preparation's files, what it came to, and what a checkpoint's folder holds."""
 
-import os
+from dataclasses import replace
 from pathlib import Path
 
 import typer
 
 from openrecipes import units
-from openrecipes.catalog.models import Model
 from openrecipes.cli import output
 from openrecipes.cli.preparing import Outcome, document
 from openrecipes.cli.render_page import document as command_document
 from openrecipes.cli.render_page import listing
 from openrecipes.cli.rendered_files import how_to_start, write_rendered_files
-from openrecipes.problems import Place, Problem, ProblemsError, UsageError
-from openrecipes.targets.checkpoint import checkpoint_problems, read_manifest
-from openrecipes.targets.checkpoint_here import free_here, is_seen_here
+from openrecipes.problems import Problem
+from openrecipes.targets.checkpoint import read_manifest
+from openrecipes.targets.checkpoint_here import free_here
 from openrecipes.targets.preparation import Preparation
-from openrecipes.targets.profile import Profile
 from openrecipes.targets.read_profile import in_profile
 
 
@@ -47,44 +45,11 @@ def show_outcome(wanted: Preparation, outcome: Outcome, cluster: Path, *, as_jso
     """What a preparation came to. Raises: typer.Exit with its status, unless that is 0."""
     problems = in_profile(outcome.problems, cluster, wanted.ready.launch.profile)
     state = {"made": "is made", "whole": "is whole", "running": "is being made"}.get(outcome.state)
-    kind = "random" if wanted.kind == "random" else "converted"
-    text = f"{wanted.checkpoint} {state}: {kind} weights" if state and not problems else ""
-    shown = Outcome(state=outcome.state, problems=problems, exit_status=outcome.exit_status, said=outcome.said)
-    output.result(document(wanted, shown), as_json=as_json, text=text)
+    text = f"{wanted.checkpoint} {state}: {wanted.kind} weights" if state and not problems else ""
+    output.result(document(wanted, replace(outcome, problems=problems)), as_json=as_json, text=text)
     output.problems(problems)
     if outcome.exit_status:
         raise typer.Exit(outcome.exit_status)
-
-
-def refuse_unclear(named: dict[str, object]) -> None:
-    """Nothing, if not more than one way to go about a preparation is named; files can be shown and written at once.
-
-    Raises: UsageError.
-    """
-    there = [name for name, value in named.items() if value]
-    if len(there) > 1 and there != ["--dry-run", "-o"]:
-        what, mend = f"{' and '.join(there)} exclude each other", "give one of them"
-        raise UsageError(Problem(place=Place(), rule="usage", what=what, mend=mend))
-
-
-def refuse_nowhere(profile: Profile) -> Path:
-    """The folder of the profile's checkpoint. Raises: ProblemsError where the profile names none."""
-    if profile.paths.torch_dist is None:
-        place, what = Place(file=profile.title, key="paths.torch_dist"), "the profile does not say where it is"
-        mend = "write paths.torch_dist into the profile"
-        raise ProblemsError(Problem(place=place, rule="target-paths", what=what, mend=mend))
-    return Path(profile.paths.torch_dist)
-
-
-def verified(shape: Model, profile: Profile, folder: Path) -> tuple[Problem, ...]:
-    """What is wrong with the profile's checkpoint; one that this machine does not see is not said to be missing."""
-    if (profile.target != "local" or not is_seen_here(profile)) and not os.path.lexists(folder):
-        mend = "`openrecipes preflight --cluster FILE --recipe RECIPE` looks on every node, and so does a launch"
-        if profile.target == "kubernetes":
-            mend = "a launch looks into it in every pod, before it trains"
-        place, what = Place(file=profile.title, key="paths.torch_dist"), f"{folder} is not seen from this machine"
-        return (Problem(place=place, rule="checkpoint-seen", what=what, mend=mend),)
-    return tuple(checkpoint_problems(shape, folder))
 
 
 def show_verified(folder: Path, problems: tuple[Problem, ...], *, as_json: bool) -> None:

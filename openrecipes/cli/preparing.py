@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from openrecipes import units
 from openrecipes.cli import output
@@ -22,7 +22,7 @@ from openrecipes.targets.starting import refuse_directory, refuse_place, started
 class Outcome:
     """What `checkpoint prepare` came to; `said` are further keys of its JSON document."""
 
-    state: str
+    state: Literal["rendered", "running", "made", "whole", "refused", "interrupted", "failed"]
     problems: tuple[Problem, ...] = ()
     exit_status: int = 0
     said: dict[str, Any] = field(default_factory=dict)
@@ -109,8 +109,9 @@ def _outcome(wanted: Preparation, book: PreparationBook) -> Outcome:
     if record.outcome == "completed":
         is_seen = is_seen_here(wanted.ready.launch.profile) and folder.is_dir()
         problems = tuple(checkpoint_problems(wanted.ready.launch.model, folder)) if is_seen else ()
-        state = "whole" if report.get("state") == "whole" else "made"
-        return Outcome(state=state, problems=problems, exit_status=1 if problems else 0, said=said)
+        was_there = report.get("state") == "whole"
+        exit_status = 1 if problems else 0
+        return Outcome(state="whole" if was_there else "made", problems=problems, exit_status=exit_status, said=said)
     if record.outcome == "interrupted":
         output.say(f"{record.reason}; the same command starts it again, and what is whole is kept")
         return Outcome(state="interrupted", exit_status=130, said=said)

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -71,24 +72,22 @@ def _folder_problems(model: Model, folder: Path, place: Place) -> Iterator[Probl
     if said is not None and said.get("config_sha256") != config_sha256(model):
         what = f"made for {str(said.get('model'))[:80]} of another configuration, not for {model.name}"
         yield Problem(place=place, rule="checkpoint-model", what=what, mend="prepare one for this model")
-    for name, wanted, found in _changed_files(folder):
+    for name, wanted, found in islice(_changed_files(folder), _MOST_TOLD):
         now = "is missing" if found is None else f"has {found}"
         what = f"{name} {now}, and had {wanted} bytes when the checkpoint was made"
         yield Problem(place=place, rule="checkpoint-files", what=what, mend=again)
 
 
 def _changed_files(folder: Path) -> Iterator[tuple[str, int, int | None]]:
-    """Files of a prepared checkpoint whose size is not what it was: name, size then, size now; ten at most."""
+    """Files of a prepared checkpoint whose size is not what it was: name, size then, size now."""
     said = _document(folder / FILES)
     sizes = said.get("files") if said is not None else None
-    told = 0
     for name, wanted in sizes.items() if isinstance(sizes, dict) else ():
         path = folder / str(name)
         if not isinstance(wanted, int) or ".." in path.parts or not path.is_relative_to(folder):
             continue
         found = path.stat().st_size if path.is_file() else None
-        if found != wanted and told < _MOST_TOLD:
-            told += 1
+        if found != wanted:
             yield str(name)[:200], wanted, found
 
 

@@ -1,10 +1,12 @@
 """What this machine sees of the place where a checkpoint is to lie, before anything is submitted."""
 
+import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
 
 from openrecipes import units
+from openrecipes.catalog.models import Model
 from openrecipes.problems import Place, Problem, ProblemsError
 from openrecipes.targets.checkpoint import checkpoint_problems, read_manifest
 from openrecipes.targets.preparation import Preparation
@@ -18,6 +20,26 @@ _NEVER_OVERWRITTEN = (
 def is_seen_here(profile: Profile) -> bool:
     """Whether a path of the profile is the same one on this machine: a container has its own, and so have pods."""
     return profile.container is None and profile.target != "kubernetes"
+
+
+def named_checkpoint(profile: Profile) -> Path:
+    """The folder of the profile's checkpoint. Raises: ProblemsError where the profile names none."""
+    if profile.paths.torch_dist is None:
+        place, what = Place(file=profile.title, key="paths.torch_dist"), "the profile does not say where it is"
+        mend = "write paths.torch_dist into the profile"
+        raise ProblemsError(Problem(place=place, rule="target-paths", what=what, mend=mend))
+    return Path(profile.paths.torch_dist)
+
+
+def seen_problems(model: Model, profile: Profile, folder: Path) -> tuple[Problem, ...]:
+    """What is wrong with the profile's checkpoint; one that this machine does not see is not said to be missing."""
+    if (profile.target != "local" or not is_seen_here(profile)) and not os.path.lexists(folder):
+        mend = "`openrecipes preflight --cluster FILE --recipe RECIPE` looks on every node, and so does a launch"
+        if profile.target == "kubernetes":
+            mend = "a launch looks into it in every pod, before it trains"
+        place, what = Place(file=profile.title, key="paths.torch_dist"), f"{folder} is not seen from this machine"
+        return (Problem(place=place, rule="checkpoint-seen", what=what, mend=mend),)
+    return tuple(checkpoint_problems(model, folder))
 
 
 def is_made(wanted: Preparation) -> bool:
@@ -34,7 +56,7 @@ def is_made(wanted: Preparation) -> bool:
         what, mend = f"cannot be looked into: {error.strerror}", "prepare it as a user who may write there"
         raise ProblemsError(Problem(place=place, rule="checkpoint-readable", what=what, mend=mend)) from error
     said = read_manifest(folder)
-    problems = list(checkpoint_problems(launch.model, folder))
+    problems = [replace(problem, mend=_NEVER_OVERWRITTEN) for problem in checkpoint_problems(launch.model, folder)]
     if said is None and not problems:
         what = "exists, and nothing in it says whose checkpoint it is"
         problems.append(Problem(place=place, rule="checkpoint-exists", what=what, mend=_NEVER_OVERWRITTEN))
@@ -42,7 +64,7 @@ def is_made(wanted: Preparation) -> bool:
         what = f"exists, and its weights are {str(said.get('kind'))[:40]}, not {wanted.kind}"
         problems.append(Problem(place=place, rule="checkpoint-kind", what=what, mend=_NEVER_OVERWRITTEN))
     if problems:
-        raise ProblemsError(*(replace(problem, mend=_NEVER_OVERWRITTEN) for problem in problems))
+        raise ProblemsError(*problems)
     return True
 
 

@@ -43,6 +43,15 @@ class Preparation:
         return self.ready.launch.profile.paths.torch_dist or ""
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _NodeGpus:
+    """Kind and number of a node's GPUs; `usable_gib` of each, None where the catalogue does not know them."""
+
+    type: str
+    count: int
+    usable_gib: float | None
+
+
 def preparation(
     located: LocatedRecipe, profile: Profile, *, kind: Kind, nodes_wanted: int | None, gpus_wanted: int | None
 ) -> Preparation:
@@ -54,10 +63,10 @@ def preparation(
     missing = tuple(_path_problems(profile))
     if missing:
         raise ProblemsError(*missing)
-    gpu = _gpu(located.recipe, profile)
-    conversion = _conversion(found, profile, gpu, nodes_wanted, gpus_wanted)
+    gpus = _node_gpus(located.recipe, profile)
+    conversion = _conversion(found, profile, gpus, nodes_wanted, gpus_wanted)
     launch = Launch(
-        recipe=_recipe(located.recipe, conversion, gpu[0]),
+        recipe=_recipe(located.recipe, conversion, gpus.type),
         model=found,
         command=_command(found, profile, kind, conversion),
         profile=profile.model_copy(
@@ -113,36 +122,34 @@ def _path_problems(profile: Profile) -> Iterator[Problem]:
 
 
 def _conversion(
-    found: Model, profile: Profile, gpu: tuple[str, int], nodes_wanted: int | None, gpus_wanted: int | None
+    found: Model, profile: Profile, gpus: _NodeGpus, nodes_wanted: int | None, gpus_wanted: int | None
 ) -> Conversion:
     """What was asked for, else the first that holds the model: on this machine by GPUs, elsewhere by whole nodes."""
     is_local = profile.target == "local"
     if nodes_wanted and nodes_wanted > 1 and is_local:
         what, mend = f"{nodes_wanted} nodes, and {profile.title} is one", "leave --nodes out, or name a cluster"
         raise UsageError(Problem(place=Place(key="--nodes"), rule="target-nodes", what=what, mend=mend))
-    order = (gpus_wanted,) if gpus_wanted else tuple(_powers(gpu[1]) if is_local else range(gpu[1], 0, -1))
+    order = (gpus_wanted,) if gpus_wanted else tuple(_powers(gpus.count) if is_local else range(gpus.count, 0, -1))
     most = 1 if is_local else len(profile.ssh.hosts) if profile.ssh else _MOST_NODES
     counts = range(nodes_wanted, nodes_wanted + 1) if nodes_wanted else range(1, most + 1)
-    if all(laid_over(found, count, gpus) is None for count in counts for gpus in order):
+    if all(laid_over(found, count, per_node) is None for count in counts for per_node in order):
         raise ProblemsError(_not_split(found, counts[0], order[0]))
-    usable = _usable_gib(gpu[0])
-    chosen = next(conversions(found, usable, nodes=counts, gpus_per_node=order), None)
+    chosen = next(conversions(found, gpus.usable_gib, nodes=counts, gpus_per_node=order), None)
     if chosen is not None:
         return chosen
-    enough = next(conversions(found, usable, nodes=range(1, _MOST_NODES), gpus_per_node=(gpu[1],)), None)
-    raise ProblemsError(_too_small(found, gpu[0], counts[-1] * max(order), enough, profile))
+    whole_nodes = conversions(found, gpus.usable_gib, nodes=range(1, _MOST_NODES + 1), gpus_per_node=(gpus.count,))
+    raise ProblemsError(_too_small(found, gpus, counts[-1] * max(order), next(whole_nodes, None), profile))
 
 
-def _gpu(recipe: Recipe, profile: Profile) -> tuple[str, int]:
-    """Kind of GPU and number a node: what the profile says of its nodes, else the recipe's. Any kind converts."""
-    named = next((name for _, _, name in stated_gpus(profile)), recipe.gpu.type)
-    stated = profile.gpu.per_node if profile.gpu else None
-    return named, stated or min(recipe.gpu.count, recipe.gpu.per_node)
-
-
-def _usable_gib(name: str) -> float | None:
-    card = find_gpu(name)
-    return card.usable_memory_gib if card else None
+def _node_gpus(recipe: Recipe, profile: Profile) -> _NodeGpus:
+    """What the profile says of its nodes, else the recipe's. Any kind converts."""
+    name = next((name for _, _, name in stated_gpus(profile)), recipe.gpu.type)
+    stated, card = profile.gpu.per_node if profile.gpu else None, find_gpu(name)
+    return _NodeGpus(
+        type=name,
+        count=stated or min(recipe.gpu.count, recipe.gpu.per_node),
+        usable_gib=card.usable_memory_gib if card else None,
+    )
 
 
 def _powers(most: int) -> Iterator[int]:
@@ -161,12 +168,12 @@ def _not_split(found: Model, count: int, gpus: int) -> Problem:
     return Problem(place=Place(key="--gpus"), rule="conversion-gpus", what=what, mend=mend)
 
 
-def _too_small(found: Model, gpu: str, most: int, enough: Conversion | None, profile: Profile) -> Problem:
+def _too_small(found: Model, gpus: _NodeGpus, most: int, enough: Conversion | None, profile: Profile) -> Problem:
     """The most that was allowed does not hold the model; how much would."""
     weights = disk_need(found, reads_weights=True).torch_dist_bytes / 2**30
     what = (
-        f"the weights of {found.name} are {weights:,.1f} GiB, and {most} x {gpu} of {_usable_gib(gpu):.1f} GiB do not "
-        f"hold them ({OVERHEAD_GIB:g} GiB of each are left free)"
+        f"the weights of {found.name} are {weights:,.1f} GiB, and {most} x {gpus.type} of {gpus.usable_gib:.1f} GiB do "
+        f"not hold them ({OVERHEAD_GIB:g} GiB of each are left free)"
     )
     mend = "give other --gpus and --nodes"
     if enough is not None:

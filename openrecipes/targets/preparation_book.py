@@ -15,6 +15,7 @@ from openrecipes.runs.json_files import read_json, write_atomically, write_json
 from openrecipes.runs.outcome import outcome
 from openrecipes.runs.record import FileHash, Job, Outcome, Submission, utc_now
 from openrecipes.targets import job as jobs
+from openrecipes.targets.checkpoint import Kind
 from openrecipes.targets.checkpoint_node import REPORT
 from openrecipes.targets.preparation import Preparation
 from openrecipes.targets.profile_schema import profile_text
@@ -34,7 +35,7 @@ class PreparationRecord(Block):
     created: AwareDatetime = Field(description="When its files were written (UTC).")
     recipe: Text = Field(description="The recipe, as the caller named its file.")
     model: Text = Field(description="Model, by the catalogue's name.")
-    kind: Literal["random", "converted"] = Field(description="Where the weights are from.")
+    kind: Kind = Field(description="Where the weights are from.")
     checkpoint: Text = Field(description="Path of the checkpoint on the target.")
     target: Text = Field(description="Kind of place: local, slurm, kubernetes, ssh.")
     cluster: Text | None = Field(description="Name of the cluster profile; null for this machine without one.")

@@ -108,6 +108,8 @@ def _slurm(profile: Profile) -> _Found:
 
 
 def _hosts(profile: Profile) -> _Found:
+    if profile.ssh is not None and not profile.ssh.hosts:
+        yield ("ssh", "hosts"), "profile-hosts", "no host stands there", "name the hosts, the head first"
     seen: dict[str, str] = {}
     for index, host in enumerate(profile.ssh.hosts if profile.ssh else ()):
         machine = host.rpartition("@")[2]

@@ -67,6 +67,7 @@ MISTAKES = [
     ("slurm", {"ray": {"folder": "/a b"}}, "ray.folder", "schema-pattern"),
     ("ssh", {"ssh": None}, "ssh", "target-site"),
     ("ssh", {"ssh": {"hosts": ["-oProxyCommand=id"]}}, "ssh.hosts[0]", "schema-pattern"),
+    ("ssh", {"ssh": {"hosts": []}}, "ssh.hosts", "profile-hosts"),
     ("ssh", {"ssh": {"hosts": ["n1", "n1"]}}, "ssh.hosts[1]", "profile-hosts"),
     ("ssh", {"ssh": {"hosts": ["n1", "root@n1"]}}, "ssh.hosts[1]", "profile-hosts"),
     ("ssh", {"ssh": {"hosts": ["n1"], "folder": "/a;b"}}, "ssh.folder", "schema-pattern"),
