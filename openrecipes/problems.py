@@ -3,12 +3,18 @@
 A problem is something that the user must mend. A bug is any other exception.
 """
 
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import ClassVar, Final, Literal, TypedDict
+from typing import Any, ClassVar, Final, Literal, TypedDict, TypeVar, overload
 
+_A = TypeVar("_A")
+_B = TypeVar("_B")
+_C = TypeVar("_C")
 Severity = Literal["error", "warning"]
+# Digits in a key are few, and Python turns no longer ones than 4,300 into a number.
+_WORD_AND_NUMBER: Final = re.compile(r"([^0-9]*)([0-9]{0,18})")
 
 
 class ProblemDocument(TypedDict):
@@ -72,9 +78,16 @@ class Problem:
 
 
 def in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Problems by file, then line (none first), then key; equal ones once."""
+    """Problems by file, then line (none first), then key, `row 9` before `row 10`; equal ones once."""
     unique = dict.fromkeys(problems)
-    return tuple(sorted(unique, key=lambda p: (p.place.file, p.place.line or 0, p.place.key, p.rule, p.what)))
+    return tuple(
+        sorted(unique, key=lambda p: (p.place.file, p.place.line or 0, _key_order(p.place.key), p.rule, p.what))
+    )
+
+
+def _key_order(key: str) -> tuple[tuple[str, int], ...]:
+    """A key's words and numbers, each number by its size."""
+    return tuple((word, int(digits or 0)) for word, digits in _WORD_AND_NUMBER.findall(key))
 
 
 def errors_in(problems: Iterable[Problem]) -> tuple[Problem, ...]:
@@ -94,13 +107,13 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 class ProblemsError(Exception):
-    """Ends a verb with problems that the user must mend."""
+    """Ends a verb with problems that the user must mend, in file and line order whoever found them."""
 
     exit_status: ClassVar[int] = 1
 
     def __init__(self, *problems: Problem) -> None:
-        super().__init__("\n".join(str(problem) for problem in problems))
-        self.problems = problems
+        self.problems = in_order(problems)
+        super().__init__("\n".join(map(str, self.problems)))
 
 
 class UsageError(ProblemsError):
@@ -118,3 +131,27 @@ class OutsideError(ProblemsError):
 def unreadable(file: str, reason: str, mend: str = "name a file that exists and that you may read") -> UsageError:
     """The error for an input file that is missing or cannot be read."""
     return UsageError(Problem(place=Place(file=file), rule="file-readable", what=reason, mend=mend))
+
+
+@overload
+def together(first: Callable[[], _A], second: Callable[[], _B], /) -> tuple[_A, _B]: ...
+@overload
+def together(first: Callable[[], _A], second: Callable[[], _B], third: Callable[[], _C], /) -> tuple[_A, _B, _C]: ...
+@overload
+def together(*reads: Callable[[], _A]) -> tuple[_A, ...]: ...
+def together(*reads: Callable[[], Any]) -> tuple[Any, ...]:
+    """What each input is read as, in the given order; all are read, whichever of them is wrong.
+
+    Raises: the error of the highest exit status, with the problems of all inputs.
+    """
+    found: list[Any] = []
+    errors: list[ProblemsError] = []
+    for read in reads:
+        try:
+            found.append(read())
+        except ProblemsError as error:
+            errors.append(error)
+    if not errors:
+        return tuple(found)
+    worst = max(errors, key=lambda error: error.exit_status)
+    raise type(worst)(*(problem for error in errors for problem in error.problems)) from worst

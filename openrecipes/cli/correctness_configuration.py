@@ -10,7 +10,7 @@ from openrecipes.cli.configuration_sides import side_named
 from openrecipes.cli.names import recipe_named
 from openrecipes.correctness.configuration import configuration as compared
 from openrecipes.correctness.own_run import differences_from_recipe
-from openrecipes.problems import Place, Problem, ProblemsError, errors_in
+from openrecipes.problems import Place, Problem, ProblemsError, errors_in, in_order
 from openrecipes.recipe.write import plain
 from openrecipes.write_back.correctness_parts import with_configuration
 from openrecipes.write_back.write_result import write_block
@@ -37,7 +37,7 @@ def configuration(
     located = recipe_named(candidate) if write else None
     found = compared(side_named(candidate, candidate_log), side_named(reference, reference_log))
     document = found.document()
-    notes = [note for side in (found.candidate, found.reference) for note in differences_from_recipe(side)]
+    notes = in_order(note for side in (found.candidate, found.reference) for note in differences_from_recipe(side))
     if errors_in(notes) and located:
         raise ProblemsError(*notes)
     if located and found.not_compared:

@@ -17,7 +17,7 @@ from openrecipes.correctness.convergence_bridge import BridgeVerdict, bridge_ver
 from openrecipes.correctness.convergence_strict import StrictCheck, strict_checks
 from openrecipes.correctness.curve import Curve
 from openrecipes.correctness.schedule import frozen_refusals, schedule_refusals
-from openrecipes.problems import Place, Problem, errors_in
+from openrecipes.problems import Place, Problem, errors_in, in_order
 from openrecipes.recipe.correctness import Convergence as ConvergenceBlock
 from openrecipes.recipe.correctness import Outcome
 from openrecipes.verdict.convergence_rules import BRIDGE_RULES, PIPELINE, STRICT, BridgeRule
@@ -153,7 +153,7 @@ def convergence(
     rule: BridgeRule = PIPELINE,
 ) -> Convergence:
     """The verdict on a candidate's curve against a reference's; every refusal is a problem in it, none is raised."""
-    problems = tuple(_problems(candidate, reference, frozen, repeat))
+    problems = in_order(_problems(candidate, reference, frozen, repeat))
     refused = bool(errors_in(problems))
     return Convergence(
         candidate=candidate,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from openrecipes.located_yaml import read_text
-from openrecipes.problems import Problem
+from openrecipes.problems import Problem, in_order
 from openrecipes.recipe.library import Library
 from openrecipes.site import addresses, feed
 from openrecipes.site.board_page import board_page, boards_document, json_address
@@ -47,7 +47,7 @@ def build(library: Library, *, base_url: str | None = None, repository: str | No
     if base_url:
         pages = sorted(name for name in files if name.endswith(".html"))
         files["sitemap.xml"] = feed.sitemap(pages, base_url).encode()
-    return Site(files=dict(sorted(files.items())), shelf=found, problems=tuple(warnings))
+    return Site(files=dict(sorted(files.items())), shelf=found, problems=in_order(warnings))
 
 
 def _pages(found: Shelf, repository: str | None, problems: list[Problem]) -> Iterator[tuple[str, bytes]]:

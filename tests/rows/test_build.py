@@ -148,6 +148,14 @@ def test_a_source_without_one_usable_conversation_says_why(tmp_path: Path, jsonl
     assert caught.value.problems[1].what == "no-messages; the first of 3 left out for that"
 
 
+def test_what_was_left_out_is_told_in_line_order(tmp_path: Path) -> None:
+    path = tmp_path / "source.jsonl"
+    path.write_text('{"messages": 5}\nnot json\n{"messages": [{"role": "user"}]}\n', encoding="utf-8")
+    with pytest.raises(ProblemsError) as caught:
+        build(open_source(path), settings(1), tmp_path / "rows.parquet")
+    assert [problem.place.line for problem in caught.value.problems] == [None, 1, 2, 3]
+
+
 @pytest.mark.parametrize("there", ["rows.parquet", "rows.parquet.manifest.json"])
 def test_what_exists_is_replaced_only_when_asked(tmp_path: Path, jsonl: Write, chats: Chats, there: str) -> None:
     source = open_source(jsonl(chats(50)))
