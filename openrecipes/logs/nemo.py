@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from openrecipes.logs.piped_fields import Fields, fields, names_by_key, respelt
-from openrecipes.logs.printed_values import mapping, number
+from openrecipes.logs.printed_values import Printed, mapping, number
 from openrecipes.logs.reader import Finding, Part, Reader, Spot, signs
 from openrecipes.logs.step import Extras, StepRecord
 from openrecipes.problems import Problem
@@ -132,18 +132,21 @@ def _exact(printed: str, progress: int) -> int | None:
 def _dllogger(text: str) -> Finding | None:
     """DLLogger's lines: JSON with a `data` object."""
     parts: list[Part] = []
+    broken: list[Part] = []
     for match in _DLLL.finditer(text):
         read = mapping(text, match.end())
-        if read.end is None:
-            return Finding(parts=tuple(parts), open_at=match.start() if read.unfinished else None)
+        if read.unfinished:
+            return Finding(parts=tuple(parts), open_at=match.start(), broken=tuple(broken))
         inner = read.values.get("data")
-        data = respelt(mapping(inner, 0).values, _KNOWN) if isinstance(inner, str) and inner.startswith("{") else {}
-        if not {_TIME, _LOSS} & set(data):
-            continue
-        own = read.values.get("step", data.get(_STEP))
-        index = _whole(own) if isinstance(own, float) else None
-        parts.append(Part(kind="line", index=index, values=data, start=match.start(), end=read.end))
-    return Finding(parts=tuple(parts)) if parts or _DLLL.search(text) else None
+        found = mapping(inner, 0) if isinstance(inner, str) and inner.startswith("{") else Printed({}, read.end)
+        data = respelt(found.values, _KNOWN)
+        if (read.end is None or found.end is None) and (_TIME in text or _LOSS in text):
+            broken.append(Part(kind="cut", index=None, values={}, start=match.start(), end=len(text)))
+        elif {_TIME, _LOSS} & set(data):
+            own = read.values.get("step", data.get(_STEP))
+            index = _whole(own) if isinstance(own, float) else None
+            parts.append(Part(kind="line", index=index, values=data, start=match.start(), end=read.end or len(text)))
+    return Finding(parts=tuple(parts), broken=tuple(broken)) if parts or _DLLL.search(text) else None
 
 
 def _whole(value: float) -> int | None:

@@ -65,8 +65,8 @@ def fields(text: str, start: int, stop: int, known: Mapping[str, str]) -> Fields
             if last is None or value is None or key_of(last.group(1)) not in known:
                 break
             name = known[key_of(last.group(1))]
-            if text[last.end() : last.end() + 1].isalpha():
-                spoiled.append(name)  # another writer goes on here, and may have broken the number off
+            if stop < len(text) or text[last.end() : last.end() + 1].isalpha():
+                spoiled.append(name)  # another record or writer goes on here, and may have broken the number off
                 break
             values.setdefault(name, value)
             open_number = "" if text[last.end() : stop].strip() else name

@@ -8,7 +8,7 @@ import math
 import re
 from dataclasses import dataclass
 
-NUMBER = r"[-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+NUMBER = r"[-+]?(?:\d+(?:_\d+)*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _NUMBER = re.compile(rf"{NUMBER}\Z")
 _WORDS = {"nan": math.nan, "inf": math.inf, "infinity": math.inf, "none": None, "null": None, "true": 1.0, "false": 0.0}
 _KEY = re.compile(r"""\s*(?:'([^'\\]*)'|"([^"\\]*)"|\\"([^"\\]*)\\"|([A-Za-z_][\w./%()-]*))\s*[:=]\s*""")

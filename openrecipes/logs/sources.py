@@ -7,11 +7,12 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from openrecipes.problems import UsageError, unreadable
+from openrecipes.problems import UsageError, together, unreadable
 
 CHUNK = 1 << 20
 _GZIP, _BZIP2, _XZ, _ZSTD = b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd"
@@ -29,29 +30,32 @@ def log_files(sources: Sequence[str | Path]) -> tuple[str, ...]:
 
     A run directory stands for its raw log. Raises: UsageError for what is missing or holds no log.
     """
-    found: list[str] = []
-    for source in sources:
-        path = Path(source)
-        if str(source) == "-":
-            found.append("-")
-        elif (path / RUN_LOG).is_file():
-            found.append(str(path / RUN_LOG))
-        elif path.is_dir():
-            inside = sorted((str(file) for file in _logs_in(path)), key=natural)
-            if not inside:
-                raise unreadable(str(source), "the directory holds no log file")
-            found.extend(inside)
-        elif path.exists():
-            found.append(str(path))
-        else:
-            raise unreadable(str(source), "there is no such file")
-    return tuple(dict.fromkeys(found))
+    found = together(*(partial(_files_of, str(source)) for source in sources))
+    return tuple(dict.fromkeys(file for files in found for file in files))
 
 
 def natural(name: str) -> tuple[tuple[int, int, str], ...]:
     """A sorting key under which numbers in a name count as numbers."""
     pieces = re.split(r"(\d{1,18})", name)
     return tuple((0, int(piece), "") if piece.isdecimal() else (1, 0, piece) for piece in pieces if piece)
+
+
+def _files_of(source: str) -> tuple[str, ...]:
+    path = Path(source)
+    if source == "-":
+        return ("-",)
+    if not source:
+        raise unreadable("", "an empty name names no log")
+    if (path / RUN_LOG).is_file():
+        return (str(path / RUN_LOG),)
+    if path.is_dir():
+        inside = sorted((str(file) for file in _logs_in(path)), key=natural)
+        if not inside:
+            raise unreadable(source, "the directory holds no log file")
+        return tuple(inside)
+    if path.exists():
+        return (str(path),)
+    raise unreadable(source, "there is no such file")
 
 
 def _logs_in(directory: Path) -> Iterator[Path]:

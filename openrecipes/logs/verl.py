@@ -13,6 +13,8 @@ _PAIR = re.compile(
     rf"([A-Za-z][\w/.@()+%-]{{0,200}}?)\s*:\s*((?:np\.)?float\d*\([^)]*\)|tensor\([^)]*\)|{NUMBER}|[-+]?(?:nan|inf))"
     r"(?=\s|\Z|[\[({\"'\\]|-\s|[A-Za-z])"
 )
+# `global_sestep:3` or `global_step:3` right behind `step:2 - `: a second record's beginning.
+_GLUED = re.compile(r"[\w/]*step:(\d{1,19})")
 _TIMES = ("timing_s/step", "perf/time_per_step", "train/time(s)", "timing_s/train_step")
 _LOSSES = ("train/loss", "actor/loss", "actor/pg_loss")
 _NORMS = ("train/grad_norm", "actor/grad_norm")
@@ -93,8 +95,10 @@ def _part(text: str, start: re.Match[str], stop: int) -> tuple[Part, bool]:
     values: dict[str, float | str] = {}
     position = start.end()
     for pair in _PAIR.finditer(text, start.end(), stop):
-        if not _is_separator(text[position : pair.start()], first=not values):
-            break
+        glued = None if values else _GLUED.fullmatch(pair.group(0))
+        told_twice = pair.group(1) in values or (glued is not None and int(glued.group(1)) != int(start.group(1)))
+        if told_twice or not _is_separator(text[position : pair.start()], first=not values):
+            break  # what is told a second time is another record's, whose beginning is broken
         # Where another writer goes on right behind a time, it may have broken it off.
         is_whole = pair.group(1) not in _TIMES or not text[pair.end() : pair.end() + 1].isalpha()
         if is_whole and (value := number(pair.group(2))) is not None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from log_emitters import EMITTERS
 
 from openrecipes.logs.detect import readers
+from openrecipes.logs.printed_values import number
 from openrecipes.logs.run_log import RunLog, read_log
 from openrecipes.logs.stream import LogStream
 
@@ -69,6 +70,25 @@ def test_deep_nesting_is_only_unreadable(tmp_path: Path) -> None:
     assert [(problem.rule, problem.place.line) for problem in log.problems if problem.severity == "error"] == [
         ("record-unreadable", 1)
     ]
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.text("0123456789_.eE+-nainf()',[]{} ", max_size=24))
+def test_no_text_is_too_odd_to_be_a_number_or_none(text: str) -> None:
+    assert number(text) is None or isinstance(number(text), float)
+
+
+def test_a_number_that_an_underscore_ends_is_none(tmp_path: Path) -> None:
+    text = b"Training epoch 0, iteration 5/99 | lr: 1e-05 | reduced_train_loss: 1.5 | consumed_samples: 13184_\n"
+    log = _written(tmp_path, text * 3)
+    assert {step.loss for step in log.steps} == {1.5}
+
+
+def test_a_broken_record_of_dllogger_is_told(tmp_path: Path) -> None:
+    good = EMITTERS["dllogger"].run(3)
+    log = _written(tmp_path, b"\n".join((good[0].replace(b'loss": ', b'loss"x: '), *good[1:])) + b"\n")
+    assert [step.step for step in log.steps] == [1, 2]
+    assert [(problem.rule, problem.place.line) for problem in log.problems] == [("record-unreadable", 1)]
 
 
 def test_a_hole_of_nuls_hides_nothing_around_it(tmp_path: Path) -> None:
