@@ -4,10 +4,12 @@ PyYAML alone keeps the last of two equal keys in silence, reads `1e-5` as text, 
 as 14, and lets anchors stand for anything. Here each of these is a problem with its line.
 """
 
+import os
 import re
 import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,6 +22,7 @@ Path_ = tuple[str | int, ...]
 
 MAX_BYTES: Final = 16 * 2**20
 MAX_DEPTH: Final = 40
+PIPE_PATIENCE_S: Final = 5
 
 # The C parser is ten times faster, but not every build of PyYAML has it.
 _LOADER: type = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -106,10 +109,14 @@ def _split(path: str) -> Path_:
 def read_text(path: Path) -> str:
     """A UTF-8 text file. Raises UsageError if it is missing, unreadable or too large; ProblemsError if not UTF-8."""
     try:
-        if stat.S_ISDIR(path.stat().st_mode):
+        found = path.stat()
+        if stat.S_ISDIR(found.st_mode):
             raise unreadable(str(path), "is a folder, not a file")
-        with path.open("rb") as stream:
-            data = stream.read(MAX_BYTES + 1)
+        if stat.S_ISFIFO(found.st_mode):
+            data = _piped(path, found.st_ino)
+        else:
+            with path.open("rb") as stream:
+                data = stream.read(MAX_BYTES + 1)
     except FileNotFoundError:
         raise unreadable(str(path), "there is no such file") from None
     except (OSError, ValueError) as error:
@@ -127,6 +134,23 @@ def read_text(path: Path) -> str:
             mend="save the file as UTF-8",
         )
         raise ProblemsError(problem) from None
+
+
+@cache
+def _piped(path: Path, inode: int) -> bytes:  # noqa: ARG001  (another pipe of the same name is another input)
+    """What came through a pipe: it gives its bytes once, and whoever reads the file again gets them from here.
+
+    Raises: OSError where a named pipe has no writer.
+    """
+    import select  # noqa: PLC0415  (pipes are rare, and a start is to be quick)
+
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    with os.fdopen(descriptor, "rb") as stream:
+        is_named = path.resolve().exists()  # the shell's own pipes have no place in a folder
+        if is_named and not select.select([descriptor], [], [], PIPE_PATIENCE_S)[0]:
+            raise TimeoutError(0, f"it is a pipe, and nothing wrote to it for {PIPE_PATIENCE_S} s")
+        os.set_blocking(descriptor, True)
+        return stream.read(MAX_BYTES + 1)
 
 
 def located_yaml(text: str, file: str) -> LocatedDocument:

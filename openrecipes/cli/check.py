@@ -10,9 +10,9 @@ import typer
 from openrecipes.check.report import check_files
 from openrecipes.cli import output
 from openrecipes.cli.model_plugins import without_plugins
-from openrecipes.cli.names import library
+from openrecipes.cli.names import library, recipe_file
 from openrecipes.problems import Problem, UsageError, in_order
-from openrecipes.recipe.library import Library, is_folder, recipes_below
+from openrecipes.recipe.library import is_folder, recipes_below
 from openrecipes.targets.profile_kind import is_profile
 
 app = typer.Typer(add_completion=False)
@@ -34,7 +34,7 @@ def check(
     """
     recipes = library()
     missing: list[Problem] = []
-    files = tuple(dict.fromkeys(_files(paths or [str(recipes.root)], recipes, missing)))
+    files = tuple(dict.fromkeys(_files(paths or [str(recipes.root)], missing)))
     profiles = tuple(file for file in files if is_profile(file))
     with without_plugins():
         report = check_files([file for file in files if file not in profiles], strict=strict)
@@ -48,11 +48,11 @@ def check(
         raise typer.Exit(1)
 
 
-def _files(names: list[str], recipes: Library, missing: list[Problem]) -> Iterator[Path]:
+def _files(names: list[str], missing: list[Problem]) -> Iterator[Path]:
     """The files that the names mean; what names nothing goes to `missing`."""
     for name in names:
         try:
-            yield from recipes_below(Path(name)) if is_folder(Path(name)) else [recipes.find(name)]
+            yield from recipes_below(Path(name)) if name and is_folder(Path(name)) else [recipe_file(name)]
         except UsageError as error:
             missing.extend(error.problems)
 

@@ -14,10 +14,16 @@ def library() -> Library:
 
 
 def recipe_named(name: str) -> LocatedRecipe:
-    """The recipe that a path or a short name means, sound; what the current folder lacks may be a shipped one.
+    """The recipe that a path or a short name means, sound.
 
     Raises: UsageError if there is none; ProblemsError with all problems if its file is unsound.
     """
-    here, ours = library(), Library(root=shipped("recipes"))
-    is_only_ours = not here.has(name) and ours.has(name)
-    return read_recipe((ours if is_only_ours else here).find(name))
+    return read_recipe(recipe_file(name))
+
+
+def recipe_file(name: str) -> Path:
+    """The file that a path or a short name means; what the current folder lacks may be a shipped recipe.
+
+    Raises: UsageError if there is none.
+    """
+    return library().find(name, beyond=Library(root=shipped("recipes")))

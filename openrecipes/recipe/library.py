@@ -30,20 +30,22 @@ class Library:
         """Whether there is a recipe of this short name."""
         return not Path(name).is_absolute() and _is(self.root / f"{name}{SUFFIX}", Path.is_file)
 
-    def find(self, name: str) -> Path:
-        """The file that a path or a short name means.
+    def find(self, name: str, *, beyond: "Library | None" = None) -> Path:
+        """The file that a path or a short name means, one here before one of the library `beyond`.
 
-        Raises: UsageError naming the nearest short name if there is neither.
+        Raises: UsageError naming the nearest short name if there is none.
         """
-        direct = Path(name)
+        direct, libraries = Path(name), (self, beyond) if beyond else (self,)
         if _is(direct, Path.exists) and not is_folder(direct):
             return direct
-        candidate = self.root / f"{name}{SUFFIX}"
-        if self.has(name):
-            return candidate
+        for library in libraries:
+            if library.has(name):
+                return library.root / f"{name}{SUFFIX}"
+        if not name:
+            raise unreadable(name, "an empty name names no recipe", "name a recipe file, or its short name")
         if is_folder(direct):
             raise unreadable(name, "is a folder, not a recipe file", "name one recipe file in it")
-        known = [self.short_name(path) for path in self.files()]
+        known = [*dict.fromkeys(library.short_name(path) for library in libraries for path in library.files())]
         guess = nearest(name.removesuffix(SUFFIX), known)
         listed = ", ".join(known[:6]) + (", …" if len(known) > 6 else "")
         raise UsageError(

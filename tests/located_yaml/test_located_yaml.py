@@ -1,5 +1,7 @@
 import contextlib
 import datetime
+import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -324,6 +326,27 @@ def test_a_file_too_large_is_not_read_whole(tmp_path: Path) -> None:
 def test_an_endless_file_ends(device: str) -> None:
     with pytest.raises(UsageError, match="larger"):
         read_text(Path(device))
+
+
+def test_a_pipe_that_gives_its_text_once_is_read_by_all() -> None:
+    end, start = os.pipe()
+    os.write(start, b"model: a\n")
+    os.close(start)
+    path = Path(f"/dev/fd/{end}")
+    assert read_text(path) == read_text(path) == "model: a\n"
+    os.close(end)
+
+
+def test_a_pipe_without_a_writer_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "pipe.yaml"
+    os.mkfifo(path)
+    monkeypatch.setattr("openrecipes.located_yaml.PIPE_PATIENCE_S", 0.01)
+    with pytest.raises(UsageError, match="nothing wrote to it"):
+        read_text(path)
+    writer = os.open(path, os.O_RDWR)  # opens without waiting for a reader
+    os.write(writer, b"model: a\n")
+    threading.Timer(0.05, os.close, [writer]).start()
+    assert read_text(path) == "model: a\n"
 
 
 def test_other_encodings_are_named_with_byte_and_line(tmp_path: Path) -> None:
