@@ -1,11 +1,12 @@
 """The trainer's own command-line parser as data, one file a stack; read only when asked for."""
 
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property, lru_cache
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from pydantic import Field, JsonValue
 
@@ -83,12 +84,52 @@ def argument_catalogue(stack_id: str) -> ArgumentCatalogue:
 
     Raises: UsageError if there is none, naming those there are.
     """
+    return ArgumentCatalogue.model_validate_json(_read(stack_id))
+
+
+@lru_cache(maxsize=8)
+def stack_parser(stack_id: str) -> Parser:
+    """The parser of the catalogue of one stack, without the rest of it, and taken as the tests have held it to be.
+
+    Raises: as `argument_catalogue`.
+    """
+    document = json.loads(_read(stack_id))
+    return Parser(
+        by_flag=_OneByOne(document["arguments"]), drops_unknown=document["unknown_flags"] == "dropped in silence"
+    )
+
+
+class _OneByOne(Mapping[str, Argument]):
+    """Arguments by flag, each made when it is asked for: a recipe has one in ten."""
+
+    def __init__(self, entries: list[dict[str, Any]]) -> None:
+        self._entries = {flag: entry for entry in entries for flag in entry["flags"]}
+        self._made: dict[str, Argument] = {}
+
+    def __getitem__(self, flag: str) -> Argument:
+        if flag not in self._made:
+            entry = self._entries[flag]
+            lists = {name: tuple(value) for name, value in entry.items() if name in ("flags", "choices") and value}
+            self._made[flag] = Argument.model_construct(**{**entry, **lists})
+        return self._made[flag]
+
+    def __contains__(self, flag: object) -> bool:
+        return flag in self._entries
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+
+def _read(stack_id: str) -> bytes:
     known = stack_ids()
     if stack_id not in known:
         what = f"{stack_id} is no stack whose arguments are known"
         mend = f"use one of {', '.join(known)}, or take a snapshot of its parser"
         raise UsageError(Problem(place=Place(key="stack"), rule="stack-known", what=what, mend=mend))
-    return ArgumentCatalogue.model_validate_json((ARGUMENT_FOLDER / f"{stack_id}.json").read_bytes())
+    return (ARGUMENT_FOLDER / f"{stack_id}.json").read_bytes()
 
 
 def stack_ids() -> tuple[str, ...]:

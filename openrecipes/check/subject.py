@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
 
-from openrecipes.catalog.arguments import Parser, argument_catalogue, stack_id_of, stack_ids
+from openrecipes.catalog.arguments import Parser, stack_id_of, stack_ids, stack_parser
 from openrecipes.catalog.gpus import Gpu, find_gpu
 from openrecipes.catalog.model_parts import Shape
 from openrecipes.catalog.models import Model, model
@@ -80,9 +80,9 @@ class Subject:
         if self.recipe.trainer == "smoke":
             return smoke_parser()
         if stack.framework is None:
-            return argument_catalogue(stack_ids()[0]).parser
+            return stack_parser(stack_ids()[0])
         found = stack_id_of(stack.framework, stack.megatron_lm or "")
-        return argument_catalogue(found).parser if found else None
+        return stack_parser(found) if found else None
 
     @cached_property
     def script(self) -> Script:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from openrecipes.catalog.arguments import argument_catalogue, stack_id_of
+from openrecipes.catalog.arguments import stack_id_of, stack_parser
 from openrecipes.problems import Place, Problem, nearest
 from openrecipes.recipe.model import Recipe
 from openrecipes.render.keys import MAPPINGS, keys, not_set_by_hand
@@ -80,7 +80,7 @@ def _unknown_flags(recipe: Recipe, overrides: Sequence[Override]) -> Iterator[Pr
         return
     for override in overrides:
         name, _, entry = override.key.partition(".")
-        known = argument_catalogue(stack).parser if name == "arguments" and entry else None
+        known = stack_parser(stack) if name == "arguments" and entry else None
         if known is not None and known.find(flag_of(entry)) is None:
             guess = known.nearest(flag_of(entry))
             mend = f"write arguments.{guess.removeprefix('--').replace('-', '_')}" if guess else "leave it out"

@@ -1,6 +1,6 @@
 import pytest
 
-from openrecipes.catalog.arguments import argument_catalogue, stack_id_of, stack_ids
+from openrecipes.catalog.arguments import argument_catalogue, stack_id_of, stack_ids, stack_parser
 from openrecipes.catalog.models import all_models
 from openrecipes.problems import UsageError
 
@@ -100,3 +100,14 @@ def test_an_unknown_stack_is_refused_with_the_known_ones() -> None:
         argument_catalogue("slime-12345678+megatron-1dcf0daf")
     with pytest.raises(UsageError):
         argument_catalogue("../gpus")
+
+
+def test_the_parser_alone_has_the_arguments_of_the_catalogue() -> None:
+    alone, whole = stack_parser(STACK), argument_catalogue(STACK).parser
+    assert alone.drops_unknown == whole.drops_unknown
+    assert list(alone.by_flag) == list(whole.by_flag)
+    assert all(alone.find(flag) == argument for flag, argument in whole.by_flag.items())
+    assert alone.find("--no-such") is None
+    assert "--no-such" not in alone.by_flag
+    with pytest.raises(UsageError):
+        stack_parser("../gpus")

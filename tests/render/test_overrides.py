@@ -234,10 +234,10 @@ def test_all_wrong_settings_are_told_at_once_and_say_where_they_stand() -> None:
     with pytest.raises(UsageError) as caught:
         overridden(published(), ["layout.ttp=1", "nonsense=b", "result.mfu=3", "layout.tp=1", "layout.tp=2"])
     assert [problem.place.key for problem in caught.value.problems] == [
+        "layout.tp",
         "layout.ttp",
         "nonsense",
         "result.mfu",
-        "layout.tp",
     ]
     assert {problem.place.file for problem in caught.value.problems} == {"--set"}
 
@@ -261,8 +261,8 @@ def test_what_does_not_follow_is_told_beside_what_has_no_command() -> None:
         ProblemsError,
         [
             ("layout.dp", "layout-gpus"),
-            ("result.steps_per_run", "window-steps"),
             ("arguments.num_layers", "argument-model"),
+            ("result.steps_per_run", "window-steps"),
         ],
     )
 
