@@ -18,6 +18,7 @@ from openrecipes.correctness.component.frame import Tier
 from openrecipes.correctness.component.subject import DEFAULT_MODEL, Degrees, subject_of_model, subject_of_recipe
 from openrecipes.problems import Place, Problem, ProblemsError, UsageError
 from openrecipes.recipe.write import plain
+from openrecipes.write_back.as_launched import refuse_as_launched
 from openrecipes.write_back.correctness_parts import with_component_test
 from openrecipes.write_back.write_result import write_block
 
@@ -61,8 +62,9 @@ def component(
     bench, passed_over = bench_for(tested, tier=tier, device=device)
     for missing in passed_over:
         output.say(f"{missing.tier} is not tested: {missing.reason}")
-    if write:
+    if write and located:
         _only_evidence(write, bench.tier)
+        refuse_as_launched(located)
     output.say(f"testing {tested.name}: {tested.implementations[bench.tier]}")
     with contextlib.redirect_stdout(sys.stderr):  # libraries may print; stdout is for the report
         report = examined(tested, subject, bench)

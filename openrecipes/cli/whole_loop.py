@@ -15,6 +15,7 @@ from openrecipes.score.score import score
 from openrecipes.score.scorecard import Scorecard
 from openrecipes.targets.rendering import Prepared
 from openrecipes.targets.run_book import RunBook
+from openrecipes.write_back.as_launched import refuse_as_launched
 from openrecipes.write_back.write_result import text_with_result, write_result
 
 
@@ -41,6 +42,8 @@ def whole_loop(asked: Asked, *, write: bool) -> Ran:
 
     Raises: ProblemsError, and neither starts nor makes anything, if the recipe is unsound or cannot run there.
     """
+    if write:
+        refuse_as_launched(asked.recipe)
     ready = ready_to_launch(asked)
     book = begun(asked, ready)
     stay(book, start(book, ready), ready.launched)

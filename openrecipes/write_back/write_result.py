@@ -15,6 +15,7 @@ from openrecipes.recipe.model import Recipe
 from openrecipes.recipe.read import LocatedRecipe
 from openrecipes.recipe.result import Result
 from openrecipes.recipe.write import plain
+from openrecipes.write_back.as_launched import refuse_as_launched
 from openrecipes.write_back.evidence import other_work, weaker
 from openrecipes.write_back.replace_file import replace_file
 from openrecipes.write_back.result_patch import BlockName, text_with_block
@@ -39,8 +40,8 @@ def write_result(
 
     `launched` is the recipe as the run had it (default: the file's own). The stored GPU-hours stay where the new
     result has none. Raises: ProblemsError, nothing written, if the file's result has stronger evidence or the run did
-    other work (both unless `force`), a comment would be lost, or the file was changed since `located` was read;
-    UsageError or OutsideError if it cannot be written.
+    other work (both unless `force`), a comment would be lost, the file was changed since `located` was read, or it is a
+    run's recipe as launched; UsageError or OutsideError if it cannot be written.
     """
     if not force:
         status = (launched or located.recipe).status
@@ -67,6 +68,7 @@ def write_block(located: LocatedRecipe, key: BlockName, value: dict[str, Any]) -
 
 
 def _written(located: LocatedRecipe, text: str) -> Written:
+    refuse_as_launched(located)
     if errors_in(located.problems):
         raise ProblemsError(*located.problems)
     if text != located.text:
