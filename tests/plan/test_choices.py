@@ -88,9 +88,9 @@ def test_values_that_cannot_be_read_are_all_named():
             }
         )
     assert [problem.what for problem in caught.value.problems] == [
+        "0 for --data-pad-size-multiplier is not a whole number from 1 up",
         "foo for --exp-avg-dtype is not one of fp32, fp16, bf16, fp8",
         "abc for --log-probs-chunk-size is not a whole number from -1 up",
         "nan for --rollout-temperature is not a positive number",
-        "0 for --data-pad-size-multiplier is not a whole number from 1 up",
     ]
     assert {problem.place.key for problem in caught.value.problems} > {"arguments.exp_avg_dtype"}
