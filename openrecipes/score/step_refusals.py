@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterator
+from decimal import Decimal
 from itertools import islice
 from math import isfinite
 from typing import Final
@@ -195,5 +196,5 @@ def _off_parts(step: StepRecord) -> float:
 
 def _half_a_digit(value: float) -> float:
     """Half of the last digit with which a number was printed: by so much rounding may have moved it."""
-    decimals = len(f"{value:.15f}".rstrip("0").partition(".")[2])
-    return 0.5 * 10.0 ** -max(decimals, 1)
+    exponent = Decimal(repr(value)).as_tuple().exponent
+    return 0.5 * 10.0 ** min(exponent, -1) if isinstance(exponent, int) else 0.0
