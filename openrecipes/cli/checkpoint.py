@@ -8,7 +8,7 @@ import typer
 from openrecipes.catalog.models import model
 from openrecipes.cli import output
 from openrecipes.cli.checkpoint_page import show_outcome, show_rendered, show_verified
-from openrecipes.cli.cluster_profile import profile_asked
+from openrecipes.cli.cluster_profile import as_file, profile_asked
 from openrecipes.cli.names import recipe_named
 from openrecipes.cli.preparing import made, need_in_words
 from openrecipes.problems import Place, Problem, UsageError
@@ -19,7 +19,9 @@ from openrecipes.targets.read_profile import in_profile, placed_in_profile
 app = typer.Typer(add_completion=False, help="The Megatron checkpoint that --ref-load needs.")
 
 RecipeName = Annotated[str, typer.Argument(metavar="RECIPE", help="A recipe file, or its short name below recipes/.")]
-Cluster = Annotated[Path, typer.Option(help="Cluster profile: where the checkouts and checkpoints lie.")]
+Cluster = Annotated[
+    Path, typer.Option(callback=as_file, help="Cluster profile: where the checkouts and checkpoints lie.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from openrecipes.cli import output
-from openrecipes.cli.cluster_profile import profile_asked
+from openrecipes.cli.cluster_profile import as_file, example_asked, profile_asked
 from openrecipes.cli.launch_page import dry_run, launched
 from openrecipes.cli.launching import Asked, attach, begun, ready_to_launch, start, stay, stop_run
 from openrecipes.cli.names import recipe_named
@@ -22,7 +22,9 @@ def launch(
     target: Annotated[
         str | None, typer.Option(help="Where to run: local, ssh, slurm, kubernetes.", show_default="the profile's")
     ] = None,
-    cluster: Annotated[Path | None, typer.Option(help="Cluster profile: what the site must say.")] = None,
+    cluster: Annotated[
+        Path | None, typer.Option(callback=as_file, help="Cluster profile, a file or a shipped one's name.")
+    ] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a key for this run; may be repeated.")
     ] = None,
@@ -72,8 +74,11 @@ def launch(
     if attached is not None or stopped is not None:
         book = attach(attached) if attached else stop_run(stopped or Path())
     else:
+        located = recipe_named(recipe or "")
+        example = example_asked(target, located, settings or ()) if dry and cluster is None else None
+        cluster = cluster or example
         asked = Asked(
-            recipe=recipe_named(recipe or ""),
+            recipe=located,
             target=target,
             profile=profile_asked(cluster, first_step_seconds=first_step_seconds),
             settings=tuple(settings or ()),
@@ -82,6 +87,7 @@ def launch(
             allow_shell_env=allow_shell_env,
             agrees_to_cost=yes,
             cluster=cluster,
+            is_example=example is not None,
         )
         ready = ready_to_launch(asked, dry=dry)
         if dry:

@@ -37,7 +37,7 @@ def dry_run(asked: Asked, ready: Prepared) -> tuple[dict[str, Any], str]:
     entry = f"{ready.rendered.entry} {how}; render_sha256 {ready.rendered.render_sha256}"
     cost = cost_in_words(asked.recipe.recipe, ready.launch.recipe, asked.profile)
     with placed_in_profile(asked.cluster, asked.profile):
-        scheduler = tuple(_scheduler_says(ready))
+        scheduler = () if asked.is_example else tuple(_scheduler_says(ready))
     for remark in (*ready.deviations, *((cost[1],) if cost else ()), entry, *scheduler):
         output.say(remark)
     return document(ready.launch.command, ready.rendered, ready.deviations), listing(ready.rendered)

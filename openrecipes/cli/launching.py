@@ -39,7 +39,7 @@ RUNS = Path("runs")
 class Asked:
     """What the caller asked for. `target` None is the profile's; `run_dir` None is a new directory.
 
-    `cluster` is the file that the profile was read from.
+    `cluster` is the file that the profile was read from; `is_example` where the caller named none, for a dry run.
     """
 
     recipe: LocatedRecipe
@@ -51,6 +51,7 @@ class Asked:
     allow_shell_env: bool
     agrees_to_cost: bool
     cluster: Path | None = None
+    is_example: bool = False
 
 
 def ready_to_launch(asked: Asked, *, dry: bool = False) -> Prepared:

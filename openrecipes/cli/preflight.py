@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from openrecipes.cli import output
-from openrecipes.cli.cluster_profile import profile_asked
+from openrecipes.cli.cluster_profile import as_file, profile_asked
 from openrecipes.cli.names import recipe_named
 from openrecipes.problems import Place, Problem, ProblemsError, UsageError, errors_in, printable
 from openrecipes.targets.gpu_refusals import gpu_refusals
@@ -23,7 +23,9 @@ app = typer.Typer(add_completion=False)
 @app.command()
 def preflight(
     *,
-    cluster: Annotated[Path | None, typer.Option(help="Cluster profile; without one, this machine.")] = None,
+    cluster: Annotated[
+        Path | None, typer.Option(callback=as_file, help="Cluster profile; without one, this machine.")
+    ] = None,
     recipe: Annotated[str | None, typer.Option(help="Recipe that is to run: a file, or its short name.")] = None,
     wait: Annotated[int, typer.Option(min=1, help="Longest wait for nodes of Slurm. Unit: seconds.")] = 300,
     json: Annotated[bool, typer.Option("--json", help="Print every node's report as JSON.")] = False,

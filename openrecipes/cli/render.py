@@ -10,7 +10,7 @@ import typer
 from openrecipes.catalog.models import model
 from openrecipes.check.overridden import override_problems, standing_problems
 from openrecipes.cli import output
-from openrecipes.cli.cluster_profile import profile_asked
+from openrecipes.cli.cluster_profile import as_file, example_asked, profile_asked
 from openrecipes.cli.names import recipe_named
 from openrecipes.cli.render_page import difference, document, listing
 from openrecipes.cli.rendered_files import how_to_start, write_rendered_files
@@ -33,7 +33,9 @@ def render(
     target: Annotated[
         str | None, typer.Option(help="Render every file of a launch there: local, ssh, slurm, kubernetes.")
     ] = None,
-    cluster: Annotated[Path | None, typer.Option(help="Cluster profile: what the site must say.")] = None,
+    cluster: Annotated[
+        Path | None, typer.Option(callback=as_file, help="Cluster profile, a file or a shipped one's name.")
+    ] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a key; may be repeated.")
     ] = None,
@@ -71,6 +73,7 @@ def render(
         text, deviations, rendered = text_of(made), changed.deviations, None
         remarks = (*notes(changed.recipe, model(changed.recipe.model)), *difference(changed.recipe, text))
     else:
+        cluster = cluster or example_asked(target, located, settings or ())
         profile = profile_asked(cluster, first_step_seconds=first_step_seconds)
         standing = () if settings else standing_problems(located, located)
         with placed_in_profile(cluster, profile), _beside(standing):

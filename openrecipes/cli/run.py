@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from openrecipes.cli import output
-from openrecipes.cli.cluster_profile import profile_asked
+from openrecipes.cli.cluster_profile import as_file, profile_asked
 from openrecipes.cli.compare_page import compare_page
 from openrecipes.cli.compare_subject import against, base_of
 from openrecipes.cli.drift_page import drift_line
@@ -29,7 +29,9 @@ def run(
     target: Annotated[
         str | None, typer.Option(help="Where to run: local, ssh, slurm, kubernetes.", show_default="the profile's")
     ] = None,
-    cluster: Annotated[Path | None, typer.Option(help="Cluster profile: what the site must say.")] = None,
+    cluster: Annotated[
+        Path | None, typer.Option(callback=as_file, help="Cluster profile, a file or a shipped one's name.")
+    ] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a key for this run; may be repeated.")
     ] = None,

@@ -52,7 +52,7 @@ def target_of(name: str | None, profile: Profile) -> Target:
         return target
     if profile.name is None:
         what = f"{target.name}, and no cluster profile says where that is"
-        mend = "name a profile with --cluster; launch/clusters/ has examples"
+        mend = "name the place's profile with --cluster FILE; `render --target` shows an example, and where it lies"
     else:
         what = f"{target.name}, but {profile.title} describes a place of the kind {profile.target}"
         mend = f"leave --target out, or name a profile of {target.name} with --cluster"
