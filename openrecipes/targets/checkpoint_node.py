@@ -36,7 +36,7 @@ def converter_programs(launch: Launch) -> tuple[RenderedFile, ...]:
 
 
 def converter_values(launch: Launch) -> dict[str, Any]:
-    """What parts/convert.sh.j2 takes."""
+    """What the templates of a conversion take, beside a node's own values."""
     kind, gpus = kind_of(launch), launch.recipe.gpu
     need = disk_need(launch.model, reads_weights=kind == "converted")
     return {
