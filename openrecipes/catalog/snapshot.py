@@ -11,7 +11,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from openrecipes.catalog.arguments import Argument, ArgumentCatalogue
-from openrecipes.problems import OutsideError, Place, Problem, UsageError, unreadable
+from openrecipes.problems import OutsideError, Place, Problem, UsageError, together, unreadable
 
 PROGRAM: Final = Path(__file__).with_name("snapshot_program.py")
 _SECONDS: Final = 300
@@ -43,10 +43,10 @@ def snapshot(
     checkout's own git knows.
     Raises: UsageError for a folder that is no checkout or has no known commit; OutsideError if slime fails.
     """
-    _must_hold(slime, "slime/utils/arguments.py", "--slime")
-    _must_hold(megatron, "megatron/training/arguments.py", "--megatron")
-    slime_commit = commits[0] or _commit(slime, "--slime")
-    megatron_commit = commits[1] or _commit(megatron, "--megatron")
+    slime_commit, megatron_commit = together(
+        lambda: _commit(slime, "slime/utils/arguments.py", "--slime", commits[0]),
+        lambda: _commit(megatron, "megatron/training/arguments.py", "--megatron", commits[1]),
+    )
     dump = _dump(slime, megatron, python)
     return ArgumentCatalogue(
         stack_id=f"slime-{slime_commit[:8]}+megatron-{megatron_commit[:8]}",
@@ -70,14 +70,11 @@ def snapshot_text(file: ArgumentCatalogue) -> str:
     return "{\n" + "".join(lines) + ' "arguments": [\n ' + ",\n ".join(rows) + "\n ]\n}\n"
 
 
-def _must_hold(folder: Path, part: str, option: str) -> None:
+def _commit(folder: Path, part: str, option: str, given: str | None) -> str:
     if not (folder / part).is_file():
         raise unreadable(str(folder), f"{folder} has no {part}", f"name a checkout with {option}")
-
-
-def _commit(folder: Path, option: str) -> str:
-    found = ""
-    if (folder / ".git").exists():
+    found = given or ""
+    if not given and (folder / ".git").exists():
         call = ["git", "-C", str(folder), "rev-parse", "HEAD"]
         found = subprocess.run(call, capture_output=True, text=True, check=False).stdout.strip()
     if not re.fullmatch(r"[0-9a-f]{40}", found):

@@ -1,5 +1,6 @@
 """`bundle RECIPE RUN_DIR… -o FILE`."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +13,9 @@ from openrecipes.cli.names import recipe_named
 from openrecipes.cli.pairs import pairs
 from openrecipes.evidence.bundle import Bundled
 from openrecipes.evidence.bundle import bundle as packed
+from openrecipes.logs.sources import log_files
+from openrecipes.problems import together
+from openrecipes.runs.directory import open_run_directory
 
 app = typer.Typer(add_completion=False)
 
@@ -35,7 +39,12 @@ def bundle(
 
     Example: openrecipes bundle recipes/qwen3-32b/h200/a-tp4.yaml runs/a-run -o a-tp4.tar.gz --redact
     """
-    made = packed(recipe_named(recipe), runs, file, redact=redact, curves=tuple(curves or ()))
+    located, _, _ = together(
+        lambda: recipe_named(recipe),
+        lambda: together(*(partial(open_run_directory, run) for run in runs)),
+        lambda: log_files(curves or ()),
+    )
+    made = packed(located, runs, file, redact=redact, curves=tuple(curves or ()))
     document = {
         "file": str(made.file),
         "sha256": made.sha256,

@@ -1,11 +1,13 @@
 """What the words of `compare` and `run --against` name: a recipe as published, or a run."""
 
+from functools import partial
 from pathlib import Path
 
 from openrecipes.cli.names import library, recipe_named
 from openrecipes.compare.comparison import Comparison, compare
 from openrecipes.compare.side import Side, published_side, run_side
-from openrecipes.problems import Place, Problem, UsageError
+from openrecipes.logs.sources import log_files
+from openrecipes.problems import Place, Problem, UsageError, together
 from openrecipes.recipe.read import LocatedRecipe
 
 PUBLISHED = "published"
@@ -19,14 +21,17 @@ def compared(base: str, candidate: str, of: tuple[str, ...]) -> Comparison:
     if len(of) > 2:
         what, mend = f"{len(of)} recipes for two results", "give --recipe once, or once for each log"
         raise UsageError(Problem(place=Place(key="--recipe"), rule="compare-usage", what=what, mend=mend))
-    recipes = [None if _is_run(name) else recipe_named(name) for name in (base, candidate)]
+    recipes, stated = together(
+        lambda: together(partial(_recipe_or_log, base), partial(_recipe_or_log, candidate)),
+        lambda: together(*(partial(recipe_named, name) for name in of)),
+    )
     beside = next((found.recipe for found in recipes if found), None)
-    known = tuple(recipe_named(name).recipe for name in of) or (beside,)
+    known = tuple(found.recipe for found in stated) or (beside,)
     one, other = (
-        _recipe_side(found) if found else run_side(name, known[min(index, len(known) - 1)])
+        partial(_recipe_side, found) if found else partial(run_side, name, known[min(index, len(known) - 1)])
         for index, (name, found) in enumerate(zip((base, candidate), recipes, strict=True))
     )
-    return compare(one, other)
+    return compare(*together(one, other))
 
 
 def base_of(name: str, own: LocatedRecipe) -> Side:
@@ -47,6 +52,14 @@ def against(base: Side, run: Path) -> Comparison:
 
 def _recipe_side(located: LocatedRecipe) -> Side:
     return published_side(located.recipe, library().short_name(Path(located.file)))
+
+
+def _recipe_or_log(name: str) -> LocatedRecipe | None:
+    """The recipe of the name; None where it is a run's, which has a log."""
+    if not _is_run(name):
+        return recipe_named(name)
+    log_files([name])
+    return None
 
 
 def _is_run(name: str) -> bool:

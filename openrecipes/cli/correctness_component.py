@@ -16,7 +16,7 @@ from openrecipes.correctness.component.entry_file import check_entry_file, write
 from openrecipes.correctness.component.examination import component_named, component_names, examined
 from openrecipes.correctness.component.frame import Tier
 from openrecipes.correctness.component.subject import DEFAULT_MODEL, Degrees, subject_of_model, subject_of_recipe
-from openrecipes.problems import Place, Problem, ProblemsError, UsageError
+from openrecipes.problems import Place, Problem, ProblemsError, UsageError, together
 from openrecipes.recipe.write import plain
 from openrecipes.write_back.as_launched import refuse_as_launched
 from openrecipes.write_back.correctness_parts import with_component_test
@@ -54,10 +54,13 @@ def component(
     Example: openrecipes correctness component precision-aware-adam --model Qwen3.5-397B-A17B --ep 8
     """
     _one_subject({"--model": model, "--recipe": recipe, "--write": write})
-    if output_file:
-        check_entry_file(output_file)
-    tested, asked = component_named(name), Degrees(tp=tp, ep=ep, etp=etp)
-    located = recipe_named(recipe or write or "") if recipe or write else None
+    named = recipe or write
+    tested, located, _ = together(
+        lambda: component_named(name),
+        lambda: recipe_named(named) if named else None,
+        lambda: check_entry_file(output_file) if output_file else None,
+    )
+    asked = Degrees(tp=tp, ep=ep, etp=etp)
     subject = subject_of_recipe(located.recipe, asked) if located else subject_of_model(model or DEFAULT_MODEL, asked)
     bench, passed_over = bench_for(tested, tier=tier, device=device)
     for missing in passed_over:

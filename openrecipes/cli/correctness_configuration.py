@@ -10,7 +10,7 @@ from openrecipes.cli.configuration_sides import side_named
 from openrecipes.cli.names import recipe_named
 from openrecipes.correctness.configuration import configuration as compared
 from openrecipes.correctness.own_run import differences_from_recipe
-from openrecipes.problems import Place, Problem, ProblemsError, errors_in, in_order
+from openrecipes.problems import Place, Problem, ProblemsError, errors_in, in_order, together
 from openrecipes.recipe.write import plain
 from openrecipes.write_back.correctness_parts import with_configuration
 from openrecipes.write_back.write_result import write_block
@@ -34,8 +34,12 @@ def configuration(
 
     Example: openrecipes correctness configuration my.yaml qwen3.5-397b-a17b/h200/attune-tp1-pp4-ep32
     """
-    located = recipe_named(candidate) if write else None
-    found = compared(side_named(candidate, candidate_log), side_named(reference, reference_log))
+    located, one, other = together(
+        lambda: recipe_named(candidate) if write else None,
+        lambda: side_named(candidate, candidate_log),
+        lambda: side_named(reference, reference_log),
+    )
+    found = compared(one, other)
     document = found.document()
     notes = in_order(note for side in (found.candidate, found.reference) for note in differences_from_recipe(side))
     if errors_in(notes) and located:

@@ -1,5 +1,6 @@
 """`correctness convergence CANDIDATE_LOG REFERENCE_LOG`."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -9,10 +10,11 @@ from openrecipes.cli import output
 from openrecipes.cli.convergence_page import convergence_page
 from openrecipes.cli.names import recipe_named
 from openrecipes.correctness.convergence import convergence as compared
+from openrecipes.correctness.curve import Curve
 from openrecipes.correctness.curve_image import check_image_file, write_image
 from openrecipes.correctness.own_run import own_run_problems
 from openrecipes.evidence.loss_curves import curve_named
-from openrecipes.problems import ProblemsError, errors_in
+from openrecipes.problems import ProblemsError, errors_in, together
 from openrecipes.recipe.write import plain
 from openrecipes.verdict.convergence_rules import BRIDGE_RULES, PIPELINE, bridge_rule
 from openrecipes.write_back.correctness_parts import with_convergence
@@ -47,16 +49,16 @@ def convergence(
 
     Example: openrecipes correctness convergence candidate.log reference.log --plot curves.svg
     """
-    if plot:
-        check_image_file(plot)
-    located = recipe_named(write) if write else None
-    found = compared(
-        curve_named(candidate_log),
-        curve_named(reference_log),
-        frozen=curve_named(frozen) if frozen else None,
-        repeat=curve_named(repeat) if repeat else None,
-        rule=bridge_rule(rule),
+    (located, threshold, _), (one, other), (frozen_arm, repeated) = together(
+        lambda: together(
+            lambda: recipe_named(write) if write else None,
+            lambda: bridge_rule(rule),
+            lambda: check_image_file(plot) if plot else None,
+        ),
+        lambda: together(partial(curve_named, candidate_log), partial(curve_named, reference_log)),
+        lambda: together(*(partial(_curve, arm) for arm in (frozen, repeat))),
     )
+    found = compared(one, other, frozen=frozen_arm, repeat=repeated, rule=threshold)
     document, text = found.document(), convergence_page(found)
     if plot:
         write_image(found, plot)
@@ -72,3 +74,7 @@ def convergence(
     output.result(document, as_json=json, text=text)
     output.problems((*found.problems, *notes))
     raise typer.Exit(0 if found.passed else 1)
+
+
+def _curve(source: str | None) -> Curve | None:
+    return curve_named(source) if source else None

@@ -14,7 +14,8 @@ from openrecipes.correctness.own_run import own_run_problems
 from openrecipes.correctness.recomputed import Compared, configuration_again, convergence_again
 from openrecipes.evidence.loss_curves import curve_named
 from openrecipes.logs.run_log import read_log
-from openrecipes.problems import Place, Problem, UsageError, errors_in
+from openrecipes.logs.sources import log_files
+from openrecipes.problems import Place, Problem, UsageError, errors_in, together
 from openrecipes.recipe.correctness import Correctness
 from openrecipes.recipe.read import LocatedRecipe
 from openrecipes.verdict.convergence_rules import BRIDGE_RULES, PIPELINE
@@ -33,7 +34,11 @@ def verify(
 
     Example: openrecipes correctness verify my.yaml --candidate-log a.log --reference-log b.log --reference ref.yaml
     """
-    located = recipe_named(recipe)
+    located, _, _ = together(
+        lambda: recipe_named(recipe),
+        lambda: side_named(reference, None) if reference else None,
+        lambda: log_files([log for log in (candidate_log, reference_log, frozen) if log]),
+    )
     stored = _evidence(located)
     found: list[Compared] = []
     left: list[str] = []

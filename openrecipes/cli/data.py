@@ -9,14 +9,15 @@ import typer
 from openrecipes.cli import output
 from openrecipes.cli.names import recipe_named
 from openrecipes.cli.rows_page import built_page, row_page, rows_progress, verified_page
-from openrecipes.problems import Place, Problem, UsageError
+from openrecipes.problems import Place, Problem, UsageError, together
 from openrecipes.rows.against_recipe import compared
-from openrecipes.rows.build import BuildSettings, build
+from openrecipes.rows.build import BuildSettings, build, refuse_built
 from openrecipes.rows.embedded_tokenizer import EMBEDDED
-from openrecipes.rows.named_source import named_source
+from openrecipes.rows.named_source import named_source, refuse_unknown
 from openrecipes.rows.permutation import MAX_SEED
 from openrecipes.rows.recipe_rows import recipe_settings
 from openrecipes.rows.show import decoded_row
+from openrecipes.rows.tokenizer import read_tokenizer
 from openrecipes.rows.verify import verify
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Build, verify and show fixed-length SFT rows.")
@@ -53,6 +54,12 @@ def build_rows(
     -o rows.parquet
     """
     by_hand = {"--rows": rows, "--row-tokens": row_tokens, "--seed": seed}
+    together(
+        lambda: recipe_named(recipe) if recipe is not None else None,
+        lambda: refuse_unknown(source) if source is not None else None,
+        lambda: read_tokenizer(tokenizer) if tokenizer is not None else None,
+        lambda: refuse_built(out, replace=force),
+    )
     if recipe is not None:
         _none_given(by_hand)
         located = recipe_named(recipe)
@@ -82,8 +89,7 @@ def verify_rows(
 
     Example: openrecipes data verify rows.parquet --recipe qwen3.5-397b-a17b/h200/attune-tp2-pp4-ep32
     """
-    located = recipe_named(recipe) if recipe is not None else None
-    verified = verify(file)
+    located, verified = together(lambda: recipe_named(recipe) if recipe is not None else None, lambda: verify(file))
     if located is not None:
         verified = compared(file, verified, located)
     output.result(verified.document(), as_json=json, text=verified_page(verified, file))

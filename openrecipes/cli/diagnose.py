@@ -8,6 +8,8 @@ from openrecipes.cli import output
 from openrecipes.cli.diagnosis_page import diagnosis_page
 from openrecipes.cli.names import recipe_named
 from openrecipes.diagnosis.diagnose import diagnose as diagnosis_of
+from openrecipes.logs.sources import log_files
+from openrecipes.problems import together
 
 app = typer.Typer(add_completion=False)
 
@@ -30,7 +32,8 @@ def diagnose(
 
     Example: openrecipes diagnose runs/20261130-0912
     """
-    found = diagnosis_of(logs, recipe_named(recipe).recipe if recipe else None)
+    named, _ = together(lambda: recipe_named(recipe).recipe if recipe else None, lambda: log_files(logs))
+    found = diagnosis_of(logs, named)
     output.result(found.document(), as_json=json, text=diagnosis_page(found))
     output.problems(found.problems)
     if found.is_bad:

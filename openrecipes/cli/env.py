@@ -15,7 +15,7 @@ from openrecipes.cli.names import recipe_named
 from openrecipes.cli.pairs import pairs
 from openrecipes.compare.drift import drift, stack_of, stated_stack
 from openrecipes.compare.job_stack import job_stack
-from openrecipes.problems import printable
+from openrecipes.problems import printable, together
 from openrecipes.runs.directory import open_run_directory
 from openrecipes.stack.block import stack_block
 from openrecipes.stack.capture import captured
@@ -44,8 +44,12 @@ def env(
 
     Example: openrecipes env --against qwen3.5-397b-a17b/h200/attune-tp2-pp4-ep32
     """
-    recipe, target = recipe_named(against) if against else None, recipe_named(write) if write else None
-    found = job_stack(open_run_directory(run)) if run else Captured.of(captured([], timeout))
+    recipe, target, directory = together(
+        lambda: recipe_named(against) if against else None,
+        lambda: recipe_named(write) if write else None,
+        lambda: open_run_directory(run) if run else None,
+    )
+    found = job_stack(directory) if directory else Captured.of(captured([], timeout))
     how = f"inside the job of {run.resolve().name}" if run else "by openrecipes env"
     document: dict[str, Any] = {**asdict(stack_block(found, how)), "captured": found.model_dump(mode="json")}
     parts: list[RenderableType] = [_table(asdict(stack_block(found, how)), found)]

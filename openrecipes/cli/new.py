@@ -11,7 +11,7 @@ from rich.table import Table
 from openrecipes.cli import output
 from openrecipes.cli.names import recipe_named
 from openrecipes.cli.pairs import pairs
-from openrecipes.problems import Place, Problem, UsageError, printable
+from openrecipes.problems import Place, Problem, UsageError, printable, together
 from openrecipes.recipe.library import SUFFIX
 from openrecipes.recipe.model import Author
 from openrecipes.recipe.write import json_ready, plain
@@ -39,9 +39,7 @@ def new(
     Example: openrecipes new qwen3-32b/h200/a-tp4 --from qwen3-32b/h200/openrecipes-tp2-pp4 --author a --set layout.tp=4
     """
     path = _path(recipe)
-    if os.path.lexists(path):
-        raise taken(path)
-    located = recipe_named(source)
+    located, _ = together(lambda: recipe_named(source), lambda: _refuse_taken(path))
     made = new_recipe(located, path, (*(settings or ()), *_author(located.recipe.author, author, author_url, settings)))
     write_new(made)
     document = {
@@ -55,6 +53,11 @@ def new(
     output.problems(made.warnings)
     for verb in ("plan", "run"):
         output.say(f"{'then' if verb == 'run' else 'next'}: openrecipes {verb} {shlex.quote(str(path))}")
+
+
+def _refuse_taken(path: Path) -> None:
+    if os.path.lexists(path):
+        raise taken(path)
 
 
 def _author(old: Author, name: str | None, url: str | None, settings: list[str] | None) -> list[str]:

@@ -9,7 +9,7 @@ from openrecipes.catalog.models import all_models
 from openrecipes.cli import output
 from openrecipes.cli.names import library
 from openrecipes.cli.rank_page import rank_page
-from openrecipes.problems import Place, Problem, UsageError, nearest
+from openrecipes.problems import Place, Problem, UsageError, nearest, together
 from openrecipes.site.other_gpus import on_gpus, without_board
 from openrecipes.site.ranking import ranking, read_entries
 
@@ -28,8 +28,9 @@ def rank(
     Example: openrecipes rank --model Qwen3.5-397B-A17B --gpu H200
     """
     entries, left_out = read_entries(library())
-    _known("--model", model, [*(entry.recipe.model for entry in entries), *(known.name for known in all_models())])
-    _known("--gpu", gpu, [*(entry.recipe.gpu.type for entry in entries), *(known.name for known in all_gpus())])
+    models = [*(entry.recipe.model for entry in entries), *(known.name for known in all_models())]
+    gpus = [*(entry.recipe.gpu.type for entry in entries), *(known.name for known in all_gpus())]
+    together(lambda: _known("--model", model, models), lambda: _known("--gpu", gpu, gpus))
     everything = ranking(entries).boards
     shown = ranking(entries, model=model, gpu=gpu)
     boards = [(board, on_gpus(board, everything)) for board in shown.boards]

@@ -1,14 +1,15 @@
 """`score RECIPE RUN…` and `score --gpus N --global-batch B --row-tokens R RUN`."""
 
+from functools import partial
 from typing import Annotated
 
 import typer
 
-from openrecipes.catalog.prices import price
 from openrecipes.cli import output
 from openrecipes.cli.score_page import score_page
-from openrecipes.cli.score_subject import Stated, subject
+from openrecipes.cli.score_subject import Stated, runs_among, subject
 from openrecipes.figures.window import RULES
+from openrecipes.problems import together
 from openrecipes.score.run_evidence import read_run
 from openrecipes.score.sensitivity import sensitivity
 from openrecipes.score.several_runs import score_runs
@@ -50,9 +51,11 @@ def score(
     Example: openrecipes score qwen3.5-397b-a17b/h200/attune-tp2-pp4-ep32 train.log
     """
     stated = Stated(gpus=gpus, global_batch=global_batch, row_tokens=row_tokens, gpu=gpu, model=model)
-    choice = window_choice(rule, window)
-    scored = subject(names, stated, price(price_id) if price_id else None, write=write)
-    runs = [read_run(name) for name in scored.runs]
+    choice, scored, runs = together(
+        lambda: window_choice(rule, window),
+        lambda: subject(names, stated, price_id, write=write),
+        lambda: together(*(partial(read_run, name) for name in runs_among(names, stated))),
+    )
     card = score_runs(scored.expected, runs, choice=choice, allow_unsteady=allow_unsteady)
     document = card.document()
     written = None

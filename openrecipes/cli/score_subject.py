@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from openrecipes.catalog.prices import Price
+from openrecipes.catalog.prices import price
 from openrecipes.cli.names import recipe_named
-from openrecipes.problems import Place, Problem, UsageError
+from openrecipes.problems import Place, Problem, UsageError, together
 from openrecipes.recipe.read import LocatedRecipe
 from openrecipes.score.expected import Expected, expected_by_hand, expected_of
 
@@ -23,41 +23,47 @@ class Stated:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Subject:
-    """What is scored: the recipe where there is one, what the runs must have been, and the runs' names."""
+    """What is scored: the recipe where there is one, and what the runs must have been."""
 
     recipe: LocatedRecipe | None
     expected: Expected
-    runs: tuple[str, ...]
     title: str
 
 
-def subject(names: Sequence[str], stated: Stated, price: Price | None, *, write: bool) -> Subject:
-    """The recipe and runs that the words mean.
+def runs_among(names: Sequence[str], stated: Stated) -> tuple[str, ...]:
+    """The names that are runs': all but the recipe's."""
+    return tuple(names if _options(stated) else names[1:])
+
+
+def subject(names: Sequence[str], stated: Stated, price_id: str | None, *, write: bool) -> Subject:
+    """What the words mean to score.
 
     Raises: UsageError if the options are half given, there is no run, or `write` has no recipe to write to;
     ProblemsError if the recipe is unsound.
     """
-    given = {f"--{name.replace('_', '-')}": value for name, value in asdict(stated).items() if value is not None}
+    given = _options(stated)
     if given:
-        return _by_hand(names, stated, given, price, write=write)
+        return _by_hand(stated, given, price_id, write=write)
     if len(names) < 2:
         raise _usage(
             f"{names[0]} is one name, where a recipe and a run are needed",
             "write `score RECIPE RUN`, or describe the run: --gpus N --global-batch B --row-tokens R RUN",
         )
-    if write and price:
+    if write and price_id:
         raise _usage(
             "--price changes only what is shown: a recipe's $ is at the catalogue's default price", "leave one out"
         )
-    located = recipe_named(names[0])
+    located, price_used = together(lambda: recipe_named(names[0]), lambda: price(price_id) if price_id else None)
     recipe = located.recipe
     title = f"{recipe.model} on {recipe.gpu.count} x {recipe.gpu.type}, {recipe.layout.label}"
-    return Subject(recipe=located, expected=expected_of(recipe, price), runs=tuple(names[1:]), title=title)
+    return Subject(recipe=located, expected=expected_of(recipe, price_used), title=title)
 
 
-def _by_hand(
-    names: Sequence[str], stated: Stated, given: dict[str, object], price: Price | None, *, write: bool
-) -> Subject:
+def _options(stated: Stated) -> dict[str, object]:
+    return {f"--{name.replace('_', '-')}": value for name, value in asdict(stated).items() if value is not None}
+
+
+def _by_hand(stated: Stated, given: dict[str, object], price_id: str | None, *, write: bool) -> Subject:
     if write:
         raise _usage("--write needs a recipe to write to", "name the recipe first: score RECIPE RUN --write")
     missing = [option for option in ("--gpus", "--global-batch", "--row-tokens") if option not in given]
@@ -72,13 +78,11 @@ def _by_hand(
         row_tokens=stated.row_tokens,
         gpu_type=stated.gpu,
         model_name=stated.model,
-        price=price,
+        price=price(price_id) if price_id else None,
     )
     kind = f"{stated.gpus} x {stated.gpu}" if stated.gpu else f"{stated.gpus} GPU{'' if stated.gpus == 1 else 's'}"
     work = f"{stated.global_batch:,} rows of {stated.row_tokens:,} tokens a step"
-    return Subject(
-        recipe=None, expected=expected, runs=tuple(names), title=f"{stated.model or 'A run'} on {kind}, {work}"
-    )
+    return Subject(recipe=None, expected=expected, title=f"{stated.model or 'A run'} on {kind}, {work}")
 
 
 def _usage(what: str, mend: str) -> UsageError:

@@ -8,6 +8,7 @@ import typer
 from openrecipes.cli import output
 from openrecipes.cli.names import library, recipe_named
 from openrecipes.cli.site_options import http_address
+from openrecipes.problems import together
 from openrecipes.score.run_evidence import read_run
 from openrecipes.site.build import build as build_site
 from openrecipes.site.output_folder import write_folder
@@ -35,8 +36,9 @@ def build(
 
     Example: openrecipes site build -o public --base-url https://recipes.example.org
     """
-    base = http_address("--base-url", base_url)
-    repo = http_address("--repository", repository)
+    base, repo = together(
+        lambda: http_address("--base-url", base_url), lambda: http_address("--repository", repository)
+    )
     site = build_site(library(), base_url=base and f"{base}/", repository=repo)
     write_folder(folder, site.files)
     counts = {
@@ -83,7 +85,10 @@ def steps(
 
     Example: openrecipes site steps qwen3.5-moe-small/h200/openrecipes-tp2-ep2 train.log
     """
-    file = publish_steps(recipe_named(recipe), read_run(run), read_run(reference) if reference else None)
+    located, measured, held_against = together(
+        lambda: recipe_named(recipe), lambda: read_run(run), lambda: read_run(reference) if reference else None
+    )
+    file = publish_steps(located, measured, held_against)
     output.result({"file": str(file)}, as_json=json, text=str(file))
 
 

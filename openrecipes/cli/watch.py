@@ -1,6 +1,7 @@
 """`watch LOG | RUN_DIR`."""
 
 import time
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,6 +11,8 @@ from openrecipes.cli import output
 from openrecipes.cli.names import recipe_named
 from openrecipes.cli.watch_page import WatchLines, watch_page
 from openrecipes.cli.watched_run import Look, WatchedRun
+from openrecipes.logs.sources import log_files
+from openrecipes.problems import together
 
 app = typer.Typer(add_completion=False)
 
@@ -33,7 +36,11 @@ def watch(
 
     Example: openrecipes watch runs/20261130-0912
     """
-    run = WatchedRun(logs, recipe_named(recipe).recipe if recipe else None)
+    named, _ = together(
+        lambda: recipe_named(recipe).recipe if recipe else None,
+        lambda: log_files([log for log in logs if log == "-" or not Path(log).is_dir()]),
+    )
+    run = WatchedRun(logs, named)
     last = run.look(is_last=True) if once else _watched(run, interval, is_silent=json)
     output.result(last.document(), as_json=json, text=watch_page(last) if once else "")
     if last.diagnosis.is_bad:

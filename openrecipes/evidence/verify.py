@@ -17,7 +17,7 @@ from openrecipes.evidence.loss_curves import ROLES, claimed_logs, member_of
 from openrecipes.evidence.scored_again import scored_again
 from openrecipes.evidence.ties import RunTies
 from openrecipes.logs.sources import is_compressed
-from openrecipes.problems import Place, Problem, ProblemsError, errors_in, in_order
+from openrecipes.problems import Place, Problem, ProblemsError, errors_in, in_order, together, unreadable
 from openrecipes.recipe.model import Recipe
 from openrecipes.recipe.read import LocatedRecipe, read_recipe
 from openrecipes.runs.json_files import read_json, sha256_of
@@ -63,16 +63,22 @@ def verify(path: Path, *, named: str | None = None, against: Path | None = None)
     Raises: UsageError if one of the two cannot be read.
     """
     title = named or str(path)
-    wanted = sha256_of(against) if against else None
     with tempfile.TemporaryDirectory(prefix="openrecipes-verify-") as scratch:
         root = Path(scratch).resolve()
-        archive = read_archive(path, root)
+        archive, wanted = together(lambda: read_archive(path, root), lambda: _sha256(against) if against else None)
         found = _opened(root, archive.members, archive.problems)
         placed = tuple(_relocated(problem, root, str(path), title) for problem in found.problems)
     if wanted is not None and found.recipe_sha256 not in (None, wanted):
         what, mend = f"is not the recipe of {title}", "bundle this very file, or submit the bundle's recipe.yaml"
         placed += (Problem(place=Place(file=str(against)), rule="bundle-recipe", what=what, mend=mend),)
     return replace(found, problems=in_order(placed))
+
+
+def _sha256(recipe: Path) -> str:
+    try:
+        return sha256_of(recipe)
+    except OSError as error:
+        raise unreadable(str(recipe), f"cannot be read: {error.strerror or error}") from None
 
 
 def _opened(root: Path, members: Sequence[Member], problems: tuple[Problem, ...]) -> Verified:

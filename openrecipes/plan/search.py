@@ -13,7 +13,7 @@ from openrecipes.plan.parameters import model_parameters
 from openrecipes.plan.placement import Placement
 from openrecipes.plan.planner import Planner
 from openrecipes.plan.ranking import Cost, Costs
-from openrecipes.problems import Place, Problem, UsageError
+from openrecipes.problems import Place, Problem, UsageError, together
 from openrecipes.render.training_arguments import default_lines
 
 
@@ -58,7 +58,7 @@ def search(
 
     Raises: UsageError for a model or GPU that the catalogue lacks, or a GPU without memory to plan.
     """
-    found, card = model(model_name), gpu(gpu_name)
+    found, card = together(lambda: model(model_name), lambda: gpu(gpu_name))
     usable, per_node = _memory(card)
     planner = Planner(counts=model_parameters(found), choices=published_choices(found), imbalance=imbalance)
     costs = Costs.of(found, card, imbalance)

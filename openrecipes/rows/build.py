@@ -4,6 +4,7 @@ import platform
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from itertools import islice
 from pathlib import Path
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openrecipes import __version__
-from openrecipes.problems import Place, Problem, ProblemsError
+from openrecipes.problems import Place, Problem, ProblemsError, together
 from openrecipes.rows.fingerprint import FORM, RowsHash
 from openrecipes.rows.loss_mask import RULE
 from openrecipes.rows.manifest import (
@@ -67,9 +68,7 @@ def build(
     rows, saying how many it could give and where the first of what was left out stands.
     """
     started = time.monotonic()
-    tokenizer = read_tokenizer(settings.tokenizer)
-    refuse_existing(output, replace=replace)
-    refuse_existing(manifest_path(output), replace=replace)
+    tokenizer, _ = together(lambda: read_tokenizer(settings.tokenizer), lambda: refuse_built(output, replace=replace))
     run = _Build(source=source, settings=settings, tokenizer=tokenizer)
     with written_whole(output, replace=replace) as file:
         with RowsWriter(file) as writer:
@@ -87,6 +86,11 @@ def build(
     with written_whole(manifest_path(output), replace=replace) as file:
         file.write(manifest_text(manifest).encode())
     return manifest
+
+
+def refuse_built(output: Path, *, replace: bool) -> None:
+    """Nothing, where rows and manifest can be written. Raises: ProblemsError if they exist and may not be replaced."""
+    together(*(partial(refuse_existing, file, replace=replace) for file in (output, manifest_path(output))))
 
 
 class _Build:

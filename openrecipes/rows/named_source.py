@@ -22,8 +22,18 @@ def named_source(name: str, revision: str | None = None) -> Source:
         return open_source(path, name=name)
     if not path.is_absolute() and shipped(name).exists():
         return open_source(shipped(name), name=name)
-    if _HUB_ID.match(name) and path.suffix not in (".jsonl", ".parquet", ".json"):
+    if _is_dataset_id(name):
         folder, commit = downloaded(name, revision)
         return open_source(folder, name=name, revision=commit)
     mend = "name a .jsonl or .parquet file, a folder of them, or a dataset id like allenai/tulu-3-sft-mixture"
     raise unreadable(name, "there is no such file or folder", mend)
+
+
+def refuse_unknown(name: str) -> None:
+    """Nothing, where there is such a source as far as can be told without the hub. Raises: UsageError."""
+    if Path(name).exists() or shipped(name).exists() or not _is_dataset_id(name):
+        named_source(name)
+
+
+def _is_dataset_id(name: str) -> bool:
+    return bool(_HUB_ID.match(name)) and Path(name).suffix not in (".jsonl", ".parquet", ".json")
