@@ -12,7 +12,7 @@ RUN_DIR ?=
 .PHONY: demo test lint fmt bench docs schema clean
 
 demo: $(VENV)/.smoke
-	@$(BIN)/openrecipes run qwen3.5-moe-mini/cpu/smoke-dp2 $(if $(RUN_DIR),--run-dir $(RUN_DIR))
+	@$(BIN)/openrecipes run qwen3.5-moe-mini/cpu/smoke-dp2 $(if $(RUN_DIR),--run-dir "$(RUN_DIR)")
 
 # Fast tests on every core; the slow ones bring up clusters and browsers, one after another.
 # Bytecode is kept whatever the caller's environment says: without, every program under test compiles its modules again.

@@ -29,7 +29,9 @@ def snapshot(
     slime: Annotated[Path, typer.Option(metavar="DIR", help="A checkout of slime.")],
     megatron: Annotated[Path, typer.Option(metavar="DIR", help="A checkout of Megatron-LM with slime's patch.")],
     file: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The JSON file to write.")],
-    python: Annotated[str, typer.Option(help="An interpreter with the trainer's imports.")] = sys.executable,
+    python: Annotated[
+        str, typer.Option(help="An interpreter with the trainer's imports.", show_default="this one")
+    ] = sys.executable,
     slime_commit: Commit = None,
     megatron_commit: Commit = None,
     json: Annotated[bool, typer.Option("--json", help="Print the file and its stack as one JSON document.")] = False,

@@ -46,4 +46,14 @@ def _parameters(command: Any) -> Iterator[str]:
         flag = getattr(parameter, "is_flag", False)
         value = "" if flag or not is_option else f" {parameter.metavar or str(parameter.name).upper()}"
         text = (getattr(parameter, "help", "") or "").replace("|", "\\|")
-        yield f"| `{name}{value}` | {text} |"
+        yield f"| `{name}{value}` | {text}{_default(parameter)} |"
+
+
+def _default(parameter: Any) -> str:
+    """What holds where the option is not given, as `--help` says it; nothing where there is none."""
+    shown, default = getattr(parameter, "show_default", False), parameter.default
+    if isinstance(shown, str):
+        return f" Default: {shown.strip('()')}."
+    if not shown or default in (None, False, ()) or callable(default):
+        return ""
+    return f" Default: {default}."
