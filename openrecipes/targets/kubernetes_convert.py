@@ -17,12 +17,13 @@ def converter_pod_files(launch: Launch, *, node: dict[str, Any], entry: dict[str
     own = tuple(item for item in converter_variables(launch) if item[0] != "MEGATRON_DIR")
     values = {**entry, **converter_values(launch), "variables": own, "interface": launch.profile.ray.interface}
     worker = {name: node[name] for name in ("literal_environment", "node_values")}
-    scripts = {"node.sh": shell_script("kubernetes_node.sh.j2", **node)}
     if entry["nodes"] > 1:
         scripts = {
             "node.sh": shell_script("kubernetes_convert_node.sh.j2", **node),
             "worker.sh": shell_script("kubernetes_convert_worker.sh.j2", **{**values, **worker, "python_path": ()}),
         }
+    else:
+        scripts = {"node.sh": shell_script("kubernetes_node.sh.j2", **node)}
     return {
         **scripts,
         "entry.sh": shell_script("kubernetes_convert.sh.j2", **values),
