@@ -107,8 +107,11 @@ def test_a_job_that_slurm_began_again_keeps_the_earlier_attempt_apart(stage: Any
     launch = made(stage, slurm={"requeue": True})
     assert run(stage, launch, folder, SLURM_JOB_NUM_NODES="3").returncode == 2
     first = (folder / "job.json").read_bytes()
+    (folder / "checkpoint-report.json").write_text("{}")
     assert run(stage, launch, folder, SLURM_RESTART_COUNT="1").returncode == 0
     assert (folder / "attempts" / "0" / "job.json").read_bytes() == first
+    assert (folder / "attempts" / "0" / "checkpoint-report.json").exists()
+    assert not (folder / "checkpoint-report.json").exists()
     assert "the recipe needs 1" in (folder / "attempts" / "0" / "log" / "train.log").read_text()
     assert job(folder)["exit_status"] == 0
     assert "the recipe needs 1" not in (folder / "log" / "train.log").read_text()
