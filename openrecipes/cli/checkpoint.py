@@ -11,7 +11,7 @@ from openrecipes.cli.checkpoint_page import show_outcome, show_rendered, show_ve
 from openrecipes.cli.cluster_profile import as_file, profile_asked
 from openrecipes.cli.names import recipe_named
 from openrecipes.cli.preparing import made, need_in_words
-from openrecipes.problems import Place, Problem, UsageError
+from openrecipes.problems import Place, Problem, UsageError, together
 from openrecipes.targets.checkpoint_here import named_checkpoint, seen_problems
 from openrecipes.targets.preparation import preparation
 from openrecipes.targets.read_profile import in_profile, placed_in_profile
@@ -59,7 +59,7 @@ def prepare(
     Example: openrecipes checkpoint prepare qwen3.5-moe-small/h200/openrecipes-tp2-ep2 --cluster node.yaml --random
     """
     _refuse_unclear({"--dry-run": dry, "-o": output_dir, "--detach": detach, "--attach": attach})
-    located, profile = recipe_named(recipe), profile_asked(cluster)
+    located, profile = together(lambda: recipe_named(recipe), lambda: profile_asked(cluster))
     with placed_in_profile(cluster, profile):
         wanted = preparation(
             located, profile, kind="random" if random else "converted", nodes_wanted=nodes, gpus_wanted=gpus
@@ -80,7 +80,7 @@ def verify(recipe: RecipeName, *, cluster: Cluster, json: Json = False) -> None:
 
     Example: openrecipes checkpoint verify qwen3.5-moe-small/h200/openrecipes-tp2-ep2 --cluster node.yaml
     """
-    shape, profile = model(recipe_named(recipe).recipe.model), profile_asked(cluster)
+    shape, profile = together(lambda: model(recipe_named(recipe).recipe.model), lambda: profile_asked(cluster))
     with placed_in_profile(cluster, profile):
         folder = named_checkpoint(profile)
     problems = in_profile(seen_problems(shape, profile, folder), cluster, profile)

@@ -34,6 +34,12 @@ def compared(base: str, candidate: str, of: tuple[str, ...]) -> Comparison:
     return compare(*together(one, other))
 
 
+def refuse_no_base(name: str) -> None:
+    """Nothing, where `--against NAME` means something. Raises: as compared."""
+    if name != PUBLISHED:
+        _recipe_or_log(name)
+
+
 def base_of(name: str, own: LocatedRecipe) -> Side:
     """What `--against NAME` means: `published` (the recipe's own figures), another recipe, or another run.
 

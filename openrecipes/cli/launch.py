@@ -6,10 +6,9 @@ from typing import Annotated
 import typer
 
 from openrecipes.cli import output
-from openrecipes.cli.cluster_profile import as_file, example_asked, profile_asked
+from openrecipes.cli.cluster_profile import as_file, recipe_and_place
 from openrecipes.cli.launch_page import dry_run, launched
 from openrecipes.cli.launching import Asked, attach, begun, ready_to_launch, start, stay, stop_run
-from openrecipes.cli.names import recipe_named
 from openrecipes.problems import Place, Problem, UsageError
 
 app = typer.Typer(add_completion=False)
@@ -74,20 +73,20 @@ def launch(
     if attached is not None or stopped is not None:
         book = attach(attached) if attached else stop_run(stopped or Path())
     else:
-        located = recipe_named(recipe or "")
-        example = example_asked(target, located, settings or ()) if dry and cluster is None else None
-        cluster = cluster or example
+        located, place, profile = recipe_and_place(
+            recipe or "", target, cluster, settings or (), first_step_seconds=first_step_seconds, is_look=dry
+        )
         asked = Asked(
             recipe=located,
             target=target,
-            profile=profile_asked(cluster, first_step_seconds=first_step_seconds),
+            profile=profile,
             settings=tuple(settings or ()),
             run_dir=run_dir,
             sft_data=sft_data,
             allow_shell_env=allow_shell_env,
             agrees_to_cost=yes,
-            cluster=cluster,
-            is_example=example is not None,
+            cluster=place,
+            is_example=place is not cluster,
         )
         ready = ready_to_launch(asked, dry=dry)
         if dry:

@@ -10,7 +10,7 @@ from rich.text import Text
 from openrecipes.cli import output
 from openrecipes.cli.cluster_profile import as_file, profile_asked
 from openrecipes.cli.names import recipe_named
-from openrecipes.problems import Place, Problem, ProblemsError, UsageError, errors_in, printable
+from openrecipes.problems import Place, Problem, ProblemsError, UsageError, errors_in, printable, together
 from openrecipes.targets.gpu_refusals import gpu_refusals
 from openrecipes.targets.preflight import nodes_wanted, preflight_here, verdict
 from openrecipes.targets.preflight_nodes import reports_of_nodes
@@ -37,8 +37,7 @@ def preflight(
 
     Example: openrecipes preflight --recipe qwen3.5-moe-mini/cpu/smoke-dp2
     """
-    profile = profile_asked(cluster)
-    wanted = recipe_named(recipe).recipe if recipe else None
+    profile, wanted = together(lambda: profile_asked(cluster), lambda: recipe_named(recipe).recipe if recipe else None)
     with placed_in_profile(cluster, profile):
         refused = tuple(gpu_refusals(wanted, profile)) if wanted else ()
         if refused:

@@ -1,6 +1,6 @@
 """`render RECIPE`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
@@ -10,11 +10,11 @@ import typer
 from openrecipes.catalog.models import model
 from openrecipes.check.overridden import override_problems, standing_problems
 from openrecipes.cli import output
-from openrecipes.cli.cluster_profile import as_file, example_asked, profile_asked
+from openrecipes.cli.cluster_profile import as_file, recipe_and_place
 from openrecipes.cli.names import recipe_named
 from openrecipes.cli.render_page import difference, document, listing
 from openrecipes.cli.rendered_files import how_to_start, write_rendered_files
-from openrecipes.problems import Place, Problem, ProblemsError, UsageError, errors_in, in_order
+from openrecipes.problems import Place, Problem, ProblemsError, UsageError, errors_in, in_order, together
 from openrecipes.render.command import command, text_of
 from openrecipes.render.located import as_launched, placed_in
 from openrecipes.render.model_arguments import notes
@@ -59,11 +59,9 @@ def render(
 
     Example: openrecipes render qwen3.5-397b-a17b/h200/attune-tp2-pp4-ep32 --set layout.tp=1
     """
-    located = recipe_named(recipe)
     if target is None and cluster is None:
-        _refuse_without_target(
-            {"-o": out, "--force": force, "--sft-data": sft_data, "--first-step-seconds": first_step_seconds}
-        )
+        of_files = {"-o": out, "--force": force, "--sft-data": sft_data, "--first-step-seconds": first_step_seconds}
+        located, _ = together(lambda: recipe_named(recipe), lambda: _refuse_without_target(of_files))
         with placed_in(located):
             changed = changed_by(located.recipe, [parsed_setting(text) for text in settings or ()])
         launched = as_launched(located, changed.recipe) if changed.changes else located
@@ -73,8 +71,9 @@ def render(
         text, deviations, rendered = text_of(made), changed.deviations, None
         remarks = (*notes(changed.recipe, model(changed.recipe.model)), *difference(changed.recipe, text))
     else:
-        cluster = cluster or example_asked(target, located, settings or ())
-        profile = profile_asked(cluster, first_step_seconds=first_step_seconds)
+        located, cluster, profile = recipe_and_place(
+            recipe, target, cluster, settings or (), first_step_seconds=first_step_seconds, is_look=True
+        )
         standing = () if settings else standing_problems(located, located)
         with placed_in_profile(cluster, profile), _beside(standing):
             ready = prepared(
@@ -113,7 +112,7 @@ def _tell(*problems: Problem) -> None:
     output.problems(in_order(problems))
 
 
-def _refuse_without_target(options: dict[str, object]) -> None:
+def _refuse_without_target(options: Mapping[str, object]) -> None:
     problems = [
         Problem(place=Place(key=name), rule="usage", what="is only for files", mend="add --target local")
         for name, value in options.items()

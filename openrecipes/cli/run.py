@@ -8,16 +8,15 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from openrecipes.cli import output
-from openrecipes.cli.cluster_profile import as_file, profile_asked
+from openrecipes.cli.cluster_profile import as_file, recipe_and_place
 from openrecipes.cli.compare_page import compare_page
-from openrecipes.cli.compare_subject import against, base_of
+from openrecipes.cli.compare_subject import against, base_of, refuse_no_base
 from openrecipes.cli.drift_page import drift_line
 from openrecipes.cli.launching import Asked
-from openrecipes.cli.names import recipe_named
 from openrecipes.cli.run_page import log_tail, run_page
 from openrecipes.cli.whole_loop import whole_loop
 from openrecipes.compare.drift import run_drift
-from openrecipes.problems import errors_in
+from openrecipes.problems import errors_in, together
 
 app = typer.Typer(add_completion=False)
 
@@ -65,13 +64,16 @@ def run(
 
     Example: openrecipes run qwen3.5-moe-mini/cpu/smoke-dp2
     """
-    located = recipe_named(recipe)
+    (located, _, profile), _ = together(
+        lambda: recipe_and_place(recipe, target, cluster, settings or (), first_step_seconds=first_step_seconds),
+        lambda: refuse_no_base(against_what) if against_what else None,
+    )
     base = base_of(against_what, located) if against_what else None
     ran = whole_loop(
         Asked(
             recipe=located,
             target=target,
-            profile=profile_asked(cluster, first_step_seconds=first_step_seconds),
+            profile=profile,
             settings=tuple(settings or ()),
             run_dir=run_dir,
             sft_data=sft_data,

@@ -34,6 +34,18 @@ WRONG = {
     "new there.yaml --from no1": ["no1", "there.yaml"],
     "site build -o made --base-url no1 --repository no2": ["--base-url", "--repository"],
     "site steps no1 no2 --reference no3": ["no1", "no2", "no3"],
+    "render no1 --cluster no2.yaml": ["no1", "no2.yaml"],
+    "render no1 -o there.yaml": ["-o", "no1"],
+    "render good.yaml --target slurm --cluster no1.yaml --set no2=1": ["--set", "no1.yaml"],
+    "render good.yaml --target no1 --set no2=1": ["--target", "--set"],
+    "render no1 --target ssh --cluster slurm-p5en": ["--target", "no1"],
+    "launch no1 --cluster no2.yaml --target no3": ["--target", "no1", "no2.yaml"],
+    "launch good.yaml --dry-run --cluster no1.yaml --set no2=1": ["--set", "no1.yaml"],
+    "run no1 --cluster no2.yaml --against no3": ["no1", "no2.yaml", "no3"],
+    "run good.yaml --cluster no1.yaml --set no2=1": ["--set", "no1.yaml"],
+    "preflight --recipe no1 --cluster no2.yaml": ["no1", "no2.yaml"],
+    "checkpoint verify no1 --cluster no2.yaml": ["no1", "no2.yaml"],
+    "checkpoint prepare no1 --cluster no2.yaml": ["no1", "no2.yaml"],
     "arguments snapshot --slime no1 --megatron no2 -o made.json": ["no1", "no2"],
 }
 
@@ -44,6 +56,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("inputs")
     for name, degree in (("zero", "0"), ("less", "-3")):
         (folder / f"{name}.yaml").write_text(GOOD.read_text().replace("tp: 2", f"tp: {degree}"))
+    (folder / "good.yaml").write_text(GOOD.read_text())
     for name in ("there.parquet", "there.yaml", "train.log"):
         (folder / name).write_text("some text\n")
     return folder
