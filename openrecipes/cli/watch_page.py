@@ -21,6 +21,8 @@ _SLOW: Final = 0.05
 # Without a terminal there are about so many lines a run, however long it is.
 _LINES: Final = 50
 
+_WAITING: Final = "it has failed, and its driver may still run and print more: watching on until it ends, or Ctrl-C"
+
 Line = tuple[str, str, str]
 
 
@@ -108,6 +110,10 @@ def _trouble(look: Look) -> Iterator[RenderableType]:
 
 
 def _advice(look: Look) -> Iterator[RenderableType]:
+    if look.end:
+        yield Text(look.end)
+    elif look.diagnosis.outcome == "failed" and not look.has_ended:
+        yield Text(_WAITING)
     for problem in look.score.lost[:3]:
         end = "it cannot be scored" if look.has_ended else "stop it: it can no longer be scored"
         yield Text(printable(f"{end}: {problem.what} [{problem.rule}]"), style="bold red")
@@ -158,4 +164,6 @@ def _news(look: Look) -> Iterator[str]:
     if look.score.unsteady:
         yield f"scored only with --allow-unsteady: {look.score.unsteady}"
     if look.has_ended:
-        yield f"ended: {look.diagnosis.outcome}"
+        yield f"ended: {look.diagnosis.outcome}" + (f", {look.end}" if look.end else "")
+    elif look.diagnosis.outcome == "failed":
+        yield _WAITING

@@ -1,11 +1,12 @@
 """A run that somebody watches: its logs as they grow, its score so far, and the first sign of trouble."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
+from openrecipes.cli.watch_end import end_of
 from openrecipes.diagnosis.diagnose import Diagnosis, judged
 from openrecipes.diagnosis.evidence import Evidence, Success, one_run_directory
 from openrecipes.diagnosis.findings import Finding, SignScanner, with_ranks
@@ -20,12 +21,13 @@ from openrecipes.score.expected import Expected, expected_of
 from openrecipes.score.run_evidence import Run, first_number
 from openrecipes.score.running_score import RunningScore, running_score, slowest_rank
 
-_ENDS: Final = frozenset({"job_failed"})
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Look:
-    """Where a watched run stands. `silent_s` is how long its logs have not grown while it was watched."""
+    """Where a watched run stands. `silent_s` is how long its logs have not grown.
+
+    `end` is why it is taken to have ended, "" where its outcome says it all; None while it may go on.
+    """
 
     recipe: Recipe | None
     steps: tuple[StepRecord, ...]
@@ -34,8 +36,13 @@ class Look:
     trouble: Finding | None
     slowest: tuple[str, float, float] | None
     diagnosis: Diagnosis
-    has_ended: bool
+    end: str | None
     silent_s: float
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing more is to come."""
+        return self.end is not None
 
     @property
     def times_s(self) -> list[float]:
@@ -48,6 +55,7 @@ class Look:
         return {
             "outcome": self.diagnosis.outcome,
             "has_ended": self.has_ended,
+            "silent_s": self.silent_s,
             "steps_read": len(self.steps),
             "steps_wanted": self.steps_wanted,
             "last_step": last.document() if last else None,
@@ -91,6 +99,7 @@ class WatchedRun:
         self._logs = GrowingLogs(sources)
         self._files: dict[str, _File] = {}
         self._grew = time.monotonic()
+        self._has_grown = False
         self._is_closed = False
         self._before: Look | None = None
 
@@ -103,13 +112,13 @@ class WatchedRun:
                 file.signs.close()
                 file.steps.extend(file.follower.close())
         if not is_news and self._before is not None and self._directory is None:
-            return replace(self._before, silent_s=time.monotonic() - self._grew)
+            end = self._end(self._evidence(_log_of(self._files)), self._before.diagnosis)
+            return replace(self._before, silent_s=self._silent_s(), end=end)
         self._before = self._look()
         return self._before
 
     def _look(self) -> Look:
-        main = max(self._files.values(), key=lambda file: len(file.steps), default=None)
-        log = _log(main, tuple(self._files))
+        log = _log_of(self._files)
         evidence = self._evidence(log)
         diagnosis = judged(evidence)
         cause = first_cause(fatal(evidence.findings, log.steps))
@@ -121,8 +130,8 @@ class WatchedRun:
             trouble=diagnosis.cause or cause,
             slowest=slowest_rank(self._latest()),
             diagnosis=diagnosis,
-            has_ended=self._has_ended(evidence, diagnosis),
-            silent_s=time.monotonic() - self._grew,
+            end=self._end(evidence, diagnosis),
+            silent_s=self._silent_s(),
         )
 
     def _read(self) -> bool:
@@ -134,8 +143,19 @@ class WatchedRun:
             file = self._files[name]
             file.signs.feed(data)
             file.steps.extend(file.follower.feed(data))
-            self._grew, is_news = time.monotonic(), True
+            is_news = True
+        if is_news:
+            self._has_grown = self._before is not None
+            self._grew = time.monotonic()
         return is_news
+
+    def _silent_s(self) -> float:
+        """Since the logs grew, by this clock; by the files' own times where they did not while they were watched."""
+        watched_s = time.monotonic() - self._grew
+        if self._has_grown:
+            return watched_s
+        written = [Path(name).stat().st_mtime for name in self._files if Path(name).exists()]
+        return max(watched_s, time.time() - max(written)) if written else watched_s
 
     def _evidence(self, log: RunLog) -> Evidence:
         files = list(self._files.values())
@@ -165,15 +185,14 @@ class WatchedRun:
     def _latest(self) -> dict[str, StepRecord]:
         return {Path(file.name).name: file.steps[-1] for file in self._files.values() if file.steps}
 
-    def _has_ended(self, evidence: Evidence, diagnosis: Diagnosis) -> bool:
-        """By the run's own record, else by the log's last words."""
-        if evidence.record is not None:
-            return evidence.record.has_ended or bool(evidence.job and evidence.job.has_ended)
-        last_words = any(finding.name in _ENDS for finding in evidence.findings)
-        return last_words or evidence.success is not None or diagnosis.outcome == "completed"
+    def _end(self, evidence: Evidence, diagnosis: Diagnosis) -> str | None:
+        texts = [file.signs.last_text for file in self._files.values()]
+        return end_of(evidence, diagnosis, last_texts=texts, silent_s=self._silent_s())
 
 
-def _log(main: _File | None, files: tuple[str, ...]) -> RunLog:
+def _log_of(by_name: Mapping[str, _File]) -> RunLog:
+    """The log with the most steps, beside the names of all."""
+    main, files = max(by_name.values(), key=lambda file: len(file.steps), default=None), tuple(by_name)
     if main is None:
         return RunLog(format=None, steps=(), problems=(), files=files)
     return RunLog(

@@ -104,7 +104,7 @@ def _verdict(
         return "failed", ended
     if invalid is not None:
         return "invalid", invalid
-    if _is_running(evidence):
+    if is_running(evidence):
         return "running", None
     silent = None if _was_stopped(evidence, findings) else hang(evidence.log)
     return ("failed", silent) if silent else ("incomplete", None)
@@ -139,7 +139,7 @@ def _end(evidence: Evidence) -> Finding | None:
         return computed(name, f"exit status 0, with {_of(done, wanted)} in the log")
     if job is None and record is not None and record.outcome == "failed":
         return computed("never_started", record.reason or "the launched script recorded no start")
-    if job is not None and not job.has_ended and not _is_running(evidence):
+    if job is not None and not job.has_ended and not is_running(evidence):
         return computed("end_not_recorded", f"started on {job.host}, with {_of(done, wanted)} in the log")
     if claim is not None and not log.steps:
         return computed("success_without_step", claim.text, file=claim.file, line=claim.line)
@@ -157,7 +157,7 @@ def _was_stopped(evidence: Evidence, findings: Sequence[Finding]) -> bool:
     return any(f.kind is Kind.OUTSIDE for f in findings) or bool(job and job.signal)
 
 
-def _is_running(evidence: Evidence) -> bool:
+def is_running(evidence: Evidence) -> bool:
     """Whether the run's own record says that it goes on, and its script is there, as far as can be seen from here."""
     job, record = evidence.job, evidence.record
     if record is None or record.has_ended or (job is not None and job.has_ended):

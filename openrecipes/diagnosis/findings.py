@@ -91,6 +91,11 @@ class SignScanner:
         """The log's own time at its end so far, as far as it says."""
         return self._scanner.newest_stamp_s()
 
+    @property
+    def last_text(self) -> str:
+        """The log's last line so far, with its prefix."""
+        return self._scanner.last_text()
+
     def _take(self, found: list[Passage[Seen]]) -> list[Finding]:
         fresh: list[Finding] = []
         for passage in found:

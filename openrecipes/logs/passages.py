@@ -75,6 +75,11 @@ class PassageScanner(Generic[Note]):
         """The log's own time at what was fed last, or None where it does not say near there."""
         return clock_s(decoded(self._data[-_CONTEXT:]))
 
+    def last_text(self) -> str:
+        """The last line so far that is not blank, with its prefix."""
+        lines = decoded(self._data[-_CONTEXT:]).splitlines()
+        return next((line for line in reversed(lines) if line.strip()), "")
+
     def _forget(self) -> None:
         cut = self._position - _CONTEXT
         if cut > 0:

@@ -243,3 +243,56 @@ def test_what_cannot_grow_is_wrong_usage(tmp_path: Path) -> None:
         done = watch(name)
         assert done.returncode == 2
         assert "mend:" in done.stderr
+
+
+SRUN_LIMIT = "slurmstepd: error: *** STEP 7.0 ON node1 CANCELLED AT 2026-11-30T10:00:00 DUE TO TIME LIMIT ***\n"
+DRIVER_RAISED = 'Traceback (most recent call last):\n  File "train_async.py", line 3\nRuntimeError: no such model\n'
+ACTOR_RAISED = "(MegatronTrainRayActor pid=9) RuntimeError: CUDA error: device-side assert triggered\n"
+
+
+def aged(path: Path, seconds: float) -> None:
+    then = time.time() - seconds
+    os.utime(path, (then, then))
+
+
+@pytest.mark.parametrize(
+    ("words", "silent_s", "has_ended"),
+    [
+        (SRUN_LIMIT, 0, False),  # the job's other lines are still to come
+        (SRUN_LIMIT, 90, True),
+        (DRIVER_RAISED, 0, False),
+        (DRIVER_RAISED, 90, True),
+        (ACTOR_RAISED, 90, False),  # the driver goes on until a timeout
+        (ACTOR_RAISED, 7000, True),
+        ("", 90, False),
+        ("", 7000, True),
+    ],
+)
+def test_a_bare_log_ends_by_its_last_word_or_a_long_silence(
+    log: Path, words: str, silent_s: float, has_ended: bool
+) -> None:
+    grow(log, slime_log(TIMES[:6]) + words)
+    aged(log, silent_s)
+    run = WatchedRun([str(log)], RECIPE)
+    look = run.look()
+    assert (look.has_ended, run.look().has_ended) == (has_ended, has_ended)
+    assert look.diagnosis.outcome == ("failed" if words else "incomplete")
+    assert bool(look.end and "nothing has been written" in look.end) == has_ended
+    assert ("watching on until it ends" in " ".join(page(look).split())) == (bool(words) and not has_ended)
+
+
+def test_a_log_that_grows_while_it_is_watched_is_not_silent_whatever_its_time_says(log: Path) -> None:
+    grow(log, slime_log(TIMES[:2]))
+    run = WatchedRun([str(log)], RECIPE)
+    run.look()
+    grow(log, slime_log(TIMES[:4])[len(slime_log(TIMES[:2])) :])
+    aged(log, 7000)
+    assert not run.look().has_ended
+
+
+def test_an_old_log_of_a_failed_run_ends_the_watch_with_1(log: Path) -> None:
+    grow(log, slime_log(TIMES[:6]) + ACTOR_RAISED)
+    aged(log, 7000)
+    done = watch(str(log))
+    assert done.returncode == 1
+    assert "ended: failed, nothing has been written to its log for 116 min" in done.stdout
