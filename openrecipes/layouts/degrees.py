@@ -86,6 +86,11 @@ def expert_data_parallel(gpus: int, *, etp: int, ep: int, pp: int) -> int:
     return _share(gpus, etp * ep * pp, f"etp {etp} x ep {ep} x pp {pp}")
 
 
+def gpus_of_a_node(gpus: int, per_node: int) -> int:
+    """GPUs that are taken of each node: all that it has, or fewer where one node holds them all."""
+    return min(gpus, per_node)
+
+
 def nodes(gpus: int, per_node: int) -> int:
     """Whole nodes that hold the GPUs.
 

@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from openrecipes.catalog.models import hf_config
+from openrecipes.layouts.degrees import gpus_of_a_node
 from openrecipes.runs.json_files import json_text
 from openrecipes.targets.checkpoint import Kind, manifest
 from openrecipes.targets.conversion import disk_need
@@ -41,7 +42,7 @@ def converter_values(launch: Launch) -> dict[str, Any]:
     need = disk_need(launch.model, reads_weights=kind == "converted")
     return {
         "kind": kind,
-        "gpus_per_node": min(gpus.count, gpus.per_node),
+        "gpus_per_node": gpus_of_a_node(gpus.count, gpus.per_node),
         "weight_bytes": need.torch_dist_bytes,
         "needed_bytes": need.needed_bytes,
         "entry": launch.command.entry,

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from openrecipes.catalog.gpus import all_gpus, find_gpu, find_instance
+from openrecipes.layouts.degrees import gpus_of_a_node
 from openrecipes.located_yaml import Path_, dotted
 from openrecipes.problems import Place, Problem, nearest
 from openrecipes.recipe.model import Recipe
@@ -57,7 +58,7 @@ def gpu_refusals(recipe: Recipe, profile: Profile) -> Iterator[Problem]:
             place = Place(file=profile.title, key=dotted(path))
             yield Problem(place=place, rule="target-gpus", what=what, mend=mend)
             return
-    there, needed = profile.gpu.per_node if profile.gpu else None, min(wanted.count, wanted.per_node)
+    there, needed = profile.gpu.per_node if profile.gpu else None, gpus_of_a_node(wanted.count, wanted.per_node)
     if there is not None and needed > there:
         what = f"{there} GPUs in a node, but the recipe wants {needed} of each"
         mend = f"name a profile of larger nodes, or lay the recipe out anew with --set gpu.per_node={there}"

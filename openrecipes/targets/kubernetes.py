@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import yaml
 
+from openrecipes.layouts.degrees import gpus_of_a_node
 from openrecipes.problems import Place, Problem
 from openrecipes.stack import capture
 from openrecipes.targets.fatal_signs import sign_files
@@ -102,9 +103,9 @@ def _config_map(site: KubernetesSite, name: str, files: dict[str, str]) -> dict[
 
 def _ray_job(launch: Launch, site: KubernetesSite, config: str, files: tuple[str, ...]) -> dict[str, Any]:
     recipe, gpus = launch.recipe, launch.recipe.gpu
-    count = node_count(launch)
-    template = pod_template(site, launch.profile.fabric, gpus=gpus.per_node, config=config, files=files)
-    start = {"num-gpus": str(gpus.per_node), **_ray_settings(launch.profile.ray)}
+    count, per_pod = node_count(launch), gpus_of_a_node(gpus.count, gpus.per_node)
+    template = pod_template(site, launch.profile.fabric, gpus=per_pod, config=config, files=files)
+    start = {"num-gpus": str(per_pod), **_ray_settings(launch.profile.ray)}
     cluster: dict[str, Any] = {
         "rayVersion": site.ray_version,
         "headGroupSpec": {"rayStartParams": {**start, "dashboard-host": "0.0.0.0"}, "template": template},  # noqa: S104

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from openrecipes.catalog.models import hf_config
-from openrecipes.layouts.degrees import nodes
+from openrecipes.layouts.degrees import gpus_of_a_node, nodes
 from openrecipes.problems import Place, Problem
 from openrecipes.render.argument import Argument
 from openrecipes.runs.json_files import json_text
@@ -111,7 +111,7 @@ def _node_script(launch: Launch, grace_s: int) -> str:
     ray = launch.profile.ray
     return shell_script(
         "node_ray.sh.j2",
-        gpus=min(gpus.count, gpus.per_node),
+        gpus=gpus_of_a_node(gpus.count, gpus.per_node),
         cpus=ray.cpus_per_node,
         port=ray.port,
         ray_options=tuple(_ray_options(launch)),

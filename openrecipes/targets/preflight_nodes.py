@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from openrecipes.layouts.degrees import nodes
+from openrecipes.layouts.degrees import gpus_of_a_node, nodes
 from openrecipes.problems import OutsideError, Place, Problem
 from openrecipes.recipe.model import Recipe
 from openrecipes.targets.container_values import container_values
@@ -139,7 +139,7 @@ def slurm_nodes(profile: Profile) -> int:
 def gpus_of(recipe: Recipe | None, profile: Profile) -> int:
     """GPUs of a node that the recipe needs; without one, those that the profile says a node has."""
     if recipe is not None:
-        return 0 if recipe.gpu.type == "CPU" else min(recipe.gpu.count, recipe.gpu.per_node)
+        return 0 if recipe.gpu.type == "CPU" else gpus_of_a_node(recipe.gpu.count, recipe.gpu.per_node)
     return profile.gpu.per_node or 0 if profile.gpu is not None and profile.gpu.type != "CPU" else 0
 
 

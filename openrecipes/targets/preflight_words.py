@@ -6,6 +6,7 @@ from typing import Final
 
 from openrecipes.catalog.gpus import find_gpu
 from openrecipes.catalog.models import model
+from openrecipes.layouts.degrees import gpus_of_a_node
 from openrecipes.problems import ProblemsError
 from openrecipes.recipe.model import Recipe
 from openrecipes.rows.hash_forms import OTHER_FORM
@@ -129,7 +130,7 @@ def _nvlinks(name: str, count: int) -> str | None:
 
 
 def _gpus_of_a_node(recipe: Recipe) -> int:
-    return min(recipe.gpu.count, recipe.gpu.per_node)
+    return gpus_of_a_node(recipe.gpu.count, recipe.gpu.per_node)
 
 
 def _slime_words(profile: Profile, recipe: Recipe, sft_data: str | None) -> Iterator[str]:

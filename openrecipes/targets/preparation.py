@@ -6,6 +6,7 @@ from typing import Final
 
 from openrecipes.catalog.gpus import find_gpu
 from openrecipes.catalog.models import Model, model
+from openrecipes.layouts.degrees import gpus_of_a_node
 from openrecipes.problems import Place, Problem, ProblemsError, UsageError, errors_in, in_order
 from openrecipes.recipe.model import Recipe
 from openrecipes.recipe.read import LocatedRecipe
@@ -147,7 +148,7 @@ def _node_gpus(recipe: Recipe, profile: Profile) -> _NodeGpus:
     stated, card = profile.gpu.per_node if profile.gpu else None, find_gpu(name)
     return _NodeGpus(
         type=name,
-        count=stated or min(recipe.gpu.count, recipe.gpu.per_node),
+        count=stated or gpus_of_a_node(recipe.gpu.count, recipe.gpu.per_node),
         usable_gib=card.usable_memory_gib if card else None,
     )
 

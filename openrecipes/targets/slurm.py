@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 from typing import Any, Final
 
+from openrecipes.layouts.degrees import gpus_of_a_node
 from openrecipes.problems import Problem
 from openrecipes.targets.cluster_refusals import cluster_refusals
 from openrecipes.targets.container_values import container_values
@@ -59,7 +60,7 @@ def sbatch_options(launch: Launch, site: SlurmSite) -> Iterator[str]:
     gpus, limit = launch.recipe.gpu, launch.profile.time_limit_seconds
     yield f"--job-name={_job_name(launch)}"
     yield from (f"--nodes={node_count(launch)}", "--ntasks-per-node=1")
-    yield from allocation_options(site, min(gpus.count, gpus.per_node) if has_gpus(launch) else 0)
+    yield from allocation_options(site, gpus_of_a_node(gpus.count, gpus.per_node) if has_gpus(launch) else 0)
     if limit is not None:
         yield f"--time={math.ceil(limit / 60)}"
     yield f"--signal=B:TERM@{_warn_seconds(launch, site)}"

@@ -125,6 +125,16 @@ def test_gpus_nodes_and_devices_are_the_recipes(name: str, cluster: str) -> None
     assert all(template == pods(job)[0] for template in pods(job))
 
 
+def test_a_recipe_of_part_of_a_node_asks_for_no_more_gpus_than_it_uses() -> None:
+    made = recipe("qwen3.5-4b/h200/openrecipes-dp2-recompute")
+    part = made.model_copy(update={"gpu": made.gpu.model_copy(update={"per_node": 8})})
+    _, job = rendered_documents(launch(part))
+    (template,) = pods(job)
+    asked = template["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"]
+    started = job["spec"]["rayClusterSpec"]["headGroupSpec"]["rayStartParams"]["num-gpus"]
+    assert (asked, started) == ("2", "2"), "the preflight of a pod that sees more ends the run"
+
+
 def test_a_failed_run_ends_once_and_frees_its_gpus() -> None:
     spec = rendered_documents(launch())[1]["spec"]
     assert (spec["backoffLimit"], spec["submitterConfig"]["backoffLimit"]) == (0, 0)
