@@ -20,7 +20,10 @@ Commit = Annotated[str | None, typer.Option(metavar="COMMIT", help="Its commit, 
 
 @app.callback()
 def _root() -> None:
-    """The trainer's own parser as data, and what one of its flags is."""
+    """The trainer's own parser as data, and what one of its flags is.
+
+    Example: openrecipes arguments explain max-tokens-per-gpu
+    """
 
 
 @app.command()

@@ -16,13 +16,21 @@ from openrecipes.targets.checkpoint_here import named_checkpoint, seen_problems
 from openrecipes.targets.preparation import preparation
 from openrecipes.targets.read_profile import in_profile, placed_in_profile
 
-app = typer.Typer(add_completion=False, help="The Megatron checkpoint that --ref-load needs.")
+app = typer.Typer(add_completion=False, no_args_is_help=True)
 
 RecipeName = Annotated[str, typer.Argument(metavar="RECIPE", help="A recipe file, or its short name below recipes/.")]
 Cluster = Annotated[
     Path, typer.Option(callback=as_file, help="Cluster profile: where the checkouts and checkpoints lie.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+
+
+@app.callback()
+def _root() -> None:
+    """Prepare or verify the Megatron checkpoint that --ref-load needs.
+
+    Example: openrecipes checkpoint verify qwen3.5-moe-small/h200/openrecipes-tp2-ep2 --cluster node.yaml
+    """
 
 
 @app.command()

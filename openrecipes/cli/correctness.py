@@ -12,7 +12,10 @@ app = typer.Typer(add_completion=False, no_args_is_help=True)
 
 @app.callback()
 def _root() -> None:
-    """Check that a fast run computes the right thing."""
+    """Check that a fast run computes the right thing.
+
+    Example: openrecipes correctness convergence candidate.log reference.log
+    """
 
 
 app.command()(configuration)

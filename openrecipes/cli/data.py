@@ -20,7 +20,7 @@ from openrecipes.rows.show import decoded_row
 from openrecipes.rows.tokenizer import read_tokenizer
 from openrecipes.rows.verify import verify
 
-app = typer.Typer(add_completion=False, no_args_is_help=True, help="Build, verify and show fixed-length SFT rows.")
+app = typer.Typer(add_completion=False, no_args_is_help=True)
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 File = Annotated[Path, typer.Argument(help="A parquet file of rows.")]
@@ -28,6 +28,14 @@ Tokenizer = Annotated[
     str | None,
     typer.Option(help="Hugging Face tokenizer folder or tokenizer.json.", show_default="the Qwen3.5 vocabulary"),
 ]
+
+
+@app.callback()
+def _root() -> None:
+    """Build, verify and show fixed-length SFT rows.
+
+    Example: openrecipes data build --recipe qwen3.5-moe-mini/cpu/smoke-dp2 -o rows.parquet
+    """
 
 
 @app.command("build")

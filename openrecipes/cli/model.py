@@ -20,7 +20,10 @@ app = typer.Typer(add_completion=False, no_args_is_help=True)
 
 @app.callback()
 def _root() -> None:
-    """Show a model of the catalogue, or add one: parameters, active parameters, Megatron arguments."""
+    """Show a model of the catalogue, or add one: parameters, active parameters, Megatron arguments.
+
+    Example: openrecipes model show Qwen3.5-397B-A17B
+    """
 
 
 @app.command()

@@ -30,7 +30,7 @@ def is_terminal() -> bool:
 def result(document: Any, *, as_json: bool, text: "str | RenderableType | None" = None) -> None:
     """The verb's result: one JSON document, or `text` for people."""
     if as_json:
-        sys.stdout.write(json.dumps(_strict(document), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+        line(json.dumps(_strict(document), indent=2, ensure_ascii=False, allow_nan=False))
     elif isinstance(text, str):
         sys.stdout.write(text if text.endswith("\n") or not text else text + "\n")
     elif text is not None:

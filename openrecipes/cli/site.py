@@ -15,7 +15,15 @@ from openrecipes.site.output_folder import write_folder
 from openrecipes.site.publish_steps import publish_steps
 from openrecipes.site.serve import serve_files, serve_folder
 
-app = typer.Typer(add_completion=False, no_args_is_help=True, help="Build the leaderboard as a static site.")
+app = typer.Typer(add_completion=False, no_args_is_help=True)
+
+
+@app.callback()
+def _root() -> None:
+    """Build the leaderboard as a static site, or serve it.
+
+    Example: openrecipes site build -o public
+    """
 
 
 @app.command()
@@ -60,17 +68,23 @@ def serve(
     ] = None,
     *,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 takes a free one.")] = 8000,
+    json: Annotated[bool, typer.Option("--json", help="Print the address as one JSON document.")] = False,
 ) -> None:
     """Serve the site on 127.0.0.1 until Ctrl-C.
 
     Example: openrecipes site serve --port 8080
     """
+
+    def ready(address: str) -> None:
+        output.result({"address": address}, as_json=json)
+        output.say(f"serving {address} until Ctrl-C")
+
     if folder is not None:
-        serve_folder(folder, port, ready=_ready)
+        serve_folder(folder, port, ready=ready)
         return
     site = build_site(library())
     output.problems(site.problems)
-    serve_files(site.files, port, ready=_ready)
+    serve_files(site.files, port, ready=ready)
 
 
 @app.command()
@@ -90,7 +104,3 @@ def steps(
     )
     file = publish_steps(located, measured, held_against)
     output.result({"file": str(file)}, as_json=json, text=str(file))
-
-
-def _ready(address: str) -> None:
-    output.say(f"serving {address} until Ctrl-C")

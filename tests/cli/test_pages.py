@@ -1,11 +1,14 @@
 """What every page and every wrong call has in common: 80 columns, no blanks at the ends, usage errors as JSON too."""
 
 import json
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from called import openrecipes
 
 from openrecipes.catalog.models import all_models
+from openrecipes.cli.app import VERBS, verb
 
 RECIPE = "qwen3.5-397b-a17b/h200/attune-tp2-pp4-ep32"
 
@@ -55,6 +58,30 @@ def test_a_wrong_call_is_a_problem_of_our_form_and_json_where_asked(
     done = openrecipes(*words, "--json")
     (problem,) = json.loads(done.stdout)["problems"]
     assert (done.returncode, problem["rule"], problem["key"], problem["what"]) == (2, "usage", key, what)
+
+
+def _commands(command: Any, words: str) -> Iterator[tuple[str, Any]]:
+    yield words, command
+    for name, inner in getattr(command, "commands", {}).items():
+        yield from _commands(inner, f"{words} {name}")
+
+
+COMMANDS = dict(found for name in VERBS for found in _commands(verb(name), name))
+
+
+def test_there_are_as_many_verbs_as_the_tests_below_ask() -> None:
+    assert len(COMMANDS) >= len(VERBS) + 10
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_every_help_has_an_example_of_its_verb(words: str) -> None:
+    shown = openrecipes(*words.split(), "--help").stdout
+    assert f"Example: openrecipes {words} " in " ".join(shown.replace("│", " ").split()) + " "
+
+
+@pytest.mark.parametrize("words", [words for words, command in COMMANDS.items() if not hasattr(command, "commands")])
+def test_every_verb_prints_json_where_asked(words: str) -> None:
+    assert "--json" in [option for parameter in COMMANDS[words].params for option in parameter.opts]
 
 
 def test_a_call_without_a_verb_shows_the_help() -> None:

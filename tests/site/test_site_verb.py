@@ -75,9 +75,12 @@ def test_steps_of_another_run_are_refused() -> None:
 
 
 def test_a_site_is_served_on_this_machine_until_ctrl_c() -> None:
-    with subprocess.Popen(command("serve", "--port", "0"), stderr=subprocess.PIPE, text=True, cwd=ROOT) as served:
+    call, pipe = command("serve", "--port", "0", "--json"), subprocess.PIPE
+    with subprocess.Popen(call, stdout=pipe, stderr=pipe, text=True, cwd=ROOT) as served:
+        assert served.stdout is not None
         assert served.stderr is not None
         address = served.stderr.readline().split()[1]
+        assert json.loads("".join(served.stdout.readline() for _ in range(3))) == {"address": address}
         assert address.startswith("http://127.0.0.1:")
         try:
             with urlopen(address) as answer:
