@@ -13,6 +13,7 @@ from openrecipes.cli.names import recipe_named
 from openrecipes.cli.pairs import pairs
 from openrecipes.evidence.bundle import Bundled
 from openrecipes.evidence.bundle import bundle as packed
+from openrecipes.evidence.output_file import refuse_output
 from openrecipes.logs.sources import log_files
 from openrecipes.problems import together
 from openrecipes.runs.directory import open_run_directory
@@ -25,7 +26,12 @@ def bundle(
     recipe: Annotated[str, typer.Argument(help="The recipe with the result: a file, or its short name.")],
     runs: Annotated[list[Path], typer.Argument(metavar="RUN_DIR...", help="The run directories behind the result.")],
     *,
-    file: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The bundle to write: a .tar.gz.")],
+    file: Annotated[
+        Path,
+        typer.Option(
+            "-o", "--output", metavar="FILE", help="The bundle to write, a .tar.gz; an older bundle there is replaced."
+        ),
+    ],
     curves: Annotated[
         list[str] | None,
         typer.Option("--correctness-log", metavar="LOG", help="A log that correctness.convergence names; repeatable."),
@@ -42,7 +48,7 @@ def bundle(
     located, _, _ = together(
         lambda: recipe_named(recipe),
         lambda: together(*(partial(open_run_directory, run) for run in runs)),
-        lambda: log_files(curves or ()),
+        lambda: together(lambda: log_files(curves or ()), lambda: refuse_output(file)),
     )
     made = packed(located, runs, file, redact=redact, curves=tuple(curves or ()))
     document = {

@@ -9,9 +9,10 @@ from rich.table import Table
 from rich.text import Text
 
 from openrecipes.cli import output
-from openrecipes.evidence.verify import Verified
+from openrecipes.cli.names import recipe_file
+from openrecipes.evidence.verify import Verified, held_against
 from openrecipes.evidence.verify import verify as verified
-from openrecipes.problems import printable
+from openrecipes.problems import printable, together
 
 app = typer.Typer(add_completion=False)
 
@@ -21,7 +22,8 @@ def verify(
     file: Annotated[Path, typer.Argument(help="The bundle.")],
     *,
     recipe: Annotated[
-        Path | None, typer.Option("--recipe", metavar="FILE", help="The recipe file that it must be of, byte for byte.")
+        str | None,
+        typer.Option("--recipe", metavar="RECIPE", help="The recipe that it must be of, byte for byte."),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the verdict as one JSON document.")] = False,
 ) -> None:
@@ -29,7 +31,9 @@ def verify(
 
     Example: openrecipes verify a-tp4.tar.gz --recipe recipes/qwen3-32b/h200/a-tp4.yaml
     """
-    found = verified(file, against=recipe)
+    claim, found = together(lambda: recipe_file(recipe) if recipe is not None else None, lambda: verified(file))
+    if claim is not None:
+        found = held_against(found, file, claim)
     output.result(found.document(), as_json=json, text=_page(file, found))
     output.problems(found.problems)
     if not found.ok:

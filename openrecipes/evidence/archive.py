@@ -78,6 +78,15 @@ def is_name(name: str) -> bool:
     return len(name) <= 100 and _NAME.fullmatch(name) is not None
 
 
+def first_member(path: Path) -> str | None:
+    """The name of a bundle's first member; None of a file that is no such archive, or cannot be read."""
+    try:
+        with path.open("rb") as raw:
+            return _header(_Unpacked(raw).take(_BLOCK)).name
+    except (OSError, _StopError):
+        return None
+
+
 def read_archive(path: Path, into: Path) -> Archive:
     """Every member of a bundle, written below `into`, an empty folder.
 

@@ -16,6 +16,7 @@ from openrecipes import __version__
 from openrecipes.evidence.archive import is_name, write_archive
 from openrecipes.evidence.contents import CONTENTS, RECIPE, BundledFile, Contents, run_folder
 from openrecipes.evidence.loss_curves import Role, claimed_logs, member_of
+from openrecipes.evidence.output_file import refuse_output
 from openrecipes.evidence.patterns import WORDS
 from openrecipes.evidence.privacy import PrivateValue, Redactor, Scanner
 from openrecipes.evidence.run_files import TELEMETRY, RunFile, known_words, run_files
@@ -47,10 +48,11 @@ def bundle(
 ) -> Bundled:
     """The result of a recipe with its runs, and the logs of the `curves` of its convergence check, as one file.
 
-    Raises: UsageError for what is no run directory, or no log that the check names; ProblemsError, nothing written,
-    where files are missing, something in them is private (unless `redact` replaces it), or the figures are not those of
-    the runs.
+    Raises: UsageError for what is no run directory, no log that the check names, or a file that would be lost under
+    the bundle; ProblemsError, nothing written, where files are missing, something in them is private (unless `redact`
+    replaces it), or the figures are not those of the runs.
     """
+    refuse_output(output)
     directories = [open_run_directory(root) for root in runs]
     records = [directory.record() for directory in directories]
     packer = _Packer(redactor=Redactor(words=known_words(tuple(zip(directories, records, strict=True)))), redact=redact)

@@ -1,6 +1,7 @@
 """A bundle, opened without trust: every hash and every figure derived again, offline; whatever differs refuses it.
 
-verify(path)     -> Verified; .ok only if nothing at all is wrong
+verify(path)                     -> Verified; .ok only if nothing at all is wrong
+held_against(found, path, recipe)   the same, refused unless it is of this very recipe file
 """
 
 import tempfile
@@ -17,7 +18,7 @@ from openrecipes.evidence.loss_curves import ROLES, claimed_logs, member_of
 from openrecipes.evidence.scored_again import scored_again
 from openrecipes.evidence.ties import RunTies
 from openrecipes.logs.sources import is_compressed
-from openrecipes.problems import Place, Problem, ProblemsError, errors_in, in_order, together, unreadable
+from openrecipes.problems import Place, Problem, ProblemsError, errors_in, in_order, unreadable
 from openrecipes.recipe.model import Recipe
 from openrecipes.recipe.read import LocatedRecipe, read_recipe
 from openrecipes.runs.json_files import read_json, sha256_of
@@ -57,28 +58,34 @@ class Verified:
         }
 
 
-def verify(path: Path, *, named: str | None = None, against: Path | None = None) -> Verified:
-    """The bundle at a path, which problems call `named`; `against` is the recipe file that it must be of.
+def verify(path: Path, *, named: str | None = None) -> Verified:
+    """The bundle at a path, which problems call `named`.
 
-    Raises: UsageError if one of the two cannot be read.
+    Raises: UsageError if it cannot be read.
     """
     title = named or str(path)
     with tempfile.TemporaryDirectory(prefix="openrecipes-verify-") as scratch:
         root = Path(scratch).resolve()
-        archive, wanted = together(lambda: read_archive(path, root), lambda: _sha256(against) if against else None)
+        archive = read_archive(path, root)
         found = _opened(root, archive.members, archive.problems)
         placed = tuple(_relocated(problem, root, str(path), title) for problem in found.problems)
-    if wanted is not None and found.recipe_sha256 not in (None, wanted):
-        what, mend = f"is not the recipe of {title}", "bundle this very file, or submit the bundle's recipe.yaml"
-        placed += (Problem(place=Place(file=str(against)), rule="bundle-recipe", what=what, mend=mend),)
     return replace(found, problems=in_order(placed))
 
 
-def _sha256(recipe: Path) -> str:
+def held_against(found: Verified, path: Path, recipe: Path) -> Verified:
+    """What was found of the bundle at `path`, which must be of this recipe file, byte for byte.
+
+    Raises: UsageError if the recipe file cannot be read.
+    """
     try:
-        return sha256_of(recipe)
+        wanted = sha256_of(recipe)
     except OSError as error:
         raise unreadable(str(recipe), f"cannot be read: {error.strerror or error}") from None
+    if found.recipe_sha256 in (None, wanted):
+        return found
+    what, mend = f"is not the recipe of {path}", "bundle this very file, or submit the bundle's recipe.yaml"
+    other = Problem(place=Place(file=str(recipe)), rule="bundle-recipe", what=what, mend=mend)
+    return replace(found, problems=in_order((*found.problems, other)))
 
 
 def _opened(root: Path, members: Sequence[Member], problems: tuple[Problem, ...]) -> Verified:

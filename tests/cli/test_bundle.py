@@ -1,4 +1,5 @@
 import json
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -89,3 +90,38 @@ def test_a_place_that_cannot_be_written_is_an_outside_failure(run: Path, tmp_pat
     made = called("bundle", run / "recipe-with-result.yaml", run, "-o", tmp_path / "no/dir/b.tar.gz", "--redact")
     assert made.returncode == 3
     assert "cannot be written" in made.stderr
+
+
+@pytest.mark.parametrize("name", ["keep.txt", "made.zip", "made", ".tar.gz", "."])
+def test_a_bundle_has_the_ending_of_one(run: Path, tmp_path: Path, name: str) -> None:
+    made = called("bundle", run / "recipe-with-result.yaml", run, "-o", tmp_path / name, "--redact")
+    assert made.returncode == 2
+    assert "ends in .tar.gz or .tgz" in made.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_older_bundle_is_replaced_and_nothing_else(run: Path, tmp_path: Path) -> None:
+    claim, file = run / "recipe-with-result.yaml", tmp_path / "b.tar.gz"
+    with tarfile.open(file, "w:gz") as foreign:
+        foreign.add(claim, "recipe.yaml")
+    for content in (file.read_bytes(), b"a log that somebody wants", b""):
+        file.write_bytes(content)
+        refused = called("bundle", claim, run, "-o", file, "--redact")
+        assert (refused.returncode, file.read_bytes()) == (2, content)
+        assert "is there already, and is no bundle" in refused.stderr
+    file.unlink()
+    first = called("bundle", claim, run, "-o", file, "--redact")
+    second = called("bundle", claim, run, "-o", file, "--redact")
+    assert (first.returncode, second.returncode) == (0, 0), second.stderr
+
+
+def test_the_recipe_of_a_bundle_may_have_a_short_name_and_must_be_there(run: Path, tmp_path: Path) -> None:
+    claim, file = run / "recipe-with-result.yaml", tmp_path / "b.tar.gz"
+    assert called("bundle", claim, run, "-o", file, "--redact").returncode == 0
+    other = called("verify", file, "--recipe", "qwen3-32b/h200/openrecipes-tp2-pp4")
+    assert other.returncode == 1
+    assert "openrecipes-tp2-pp4.yaml: is not the recipe of" in other.stderr
+    for missing in ("no/such/recipe", "nosuch.yaml", "recipes"):
+        found = called("verify", tmp_path / "none.tar.gz", "--recipe", missing)
+        assert found.returncode == 2
+        assert found.stderr.count("[file-readable]") == 2

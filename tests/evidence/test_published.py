@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from openrecipes.evidence.verify import verify
+from openrecipes.evidence.verify import held_against, verify
 from openrecipes.recipe.read import read_recipe
 from openrecipes.verdict.badge import verdict
 
@@ -22,7 +22,7 @@ MEASURED = [
 def test_every_figure_of_a_published_bundle_is_derived_again(path: Path) -> None:
     name = path.relative_to(ROOT / "evidence").as_posix().removesuffix(".tar.gz")
     recipe = ROOT / "recipes" / f"{name}.yaml"
-    found = verify(path, against=recipe)
+    found = held_against(verify(path), path, recipe)
     assert found.ok, found.problems
     assert len(found.figures) >= 20
     badge = verdict(read_recipe(recipe).recipe).badge

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from made_bundles import made_run, members_of, tampered
 
 from openrecipes.evidence.bundle import bundle
-from openrecipes.evidence.verify import Verified, verify
+from openrecipes.evidence.verify import Verified, held_against, verify
 from openrecipes.problems import errors_in
 
 LOG, RECORD = "run-1/log/train.log", "run-1/run.json"
@@ -190,7 +190,7 @@ def test_the_recipe_it_must_be_of_is_compared_byte_for_byte(made: Path, tmp_path
     same, other = tmp_path / "same.yaml", tmp_path / "other.yaml"
     same.write_bytes(members_of(made)["recipe.yaml"])
     other.write_bytes(members_of(made)["recipe.yaml"] + b"\n")
-    assert verify(made, against=same).ok
-    found = verify(made, against=other)
+    assert held_against(verify(made), made, same).ok
+    found = held_against(verify(made), made, other)
     assert not found.ok
     assert [problem.rule for problem in errors_in(found.problems)] == ["bundle-recipe"]
