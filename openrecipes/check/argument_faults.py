@@ -17,13 +17,17 @@ _GUESSES: Final = 20
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Flags:
-    """The flags of one recipe: `arguments`, the words of `run`, the command that the fields give."""
+    """The flags of one recipe: `arguments`, the words of `run`, the command that the fields give.
+
+    Of `unknown` ones the fields say nothing, so that `command` lacks them whether they stand there or not.
+    """
 
     parser: Parser
     settings: tuple[Setting, ...]
     run: Invocation | None
     command: Command | None
     loss_mask: str | None
+    unknown: frozenset[str] = frozenset()
 
 
 def argument_faults(flags: Flags) -> tuple[FlagFault, ...]:
@@ -88,9 +92,10 @@ def _placed(flags: Flags, effective: Effective) -> Iterator[FlagFault]:
     keys = {setting.flag: f"arguments.{setting.key}" for setting in flags.settings}
     lines = {flag: given.line for flag, given in flags.run.effective.items()} if flags.run else {}
     start = flags.run.head[0].line if flags.run else None
+    known = flags.parser.by_flag.keys() - flags.unknown
     for fault in (
-        *coupling_faults(effective),
-        *default_faults(effective, known=flags.parser.by_flag, loss_mask=flags.loss_mask),
+        *coupling_faults(effective, unknown=flags.unknown),
+        *default_faults(effective, known=known, loss_mask=flags.loss_mask),
     ):
         if fault.flag in keys:
             yield replace(fault, key=keys[fault.flag])

@@ -1,7 +1,7 @@
 """What a summary may claim of the command: phrases, and the flags that must then stand there."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -52,9 +52,11 @@ def claims(flag: str, text: str) -> Iterator[re.Match[str]]:
         yield from re.finditer(rf"\b(?:{phrases})(?!\w)", text, re.IGNORECASE)
 
 
-def contradictions(text: str, command: Mapping[str, tuple[str, ...]]) -> Iterator[Contradiction]:
-    """What the text says of flags and the command, each flag with its values, does not."""
-    for flag in CLAIMS:
+def contradictions(
+    text: str, command: Mapping[str, tuple[str, ...]], unknown: Container[str] = ()
+) -> Iterator[Contradiction]:
+    """What the text says of flags and the command, each flag with its values, does not; nothing of `unknown` ones."""
+    for flag in (flag for flag in CLAIMS if flag not in unknown):
         for match in claims(flag, text):
             denied = _DENIED.search(text[: match.start()])
             words = (denied[0] if denied else "") + match[0]

@@ -85,7 +85,8 @@ def pattern(subject: Subject) -> Iterator[Finding]:
 def entry(subject: Subject) -> Iterator[Finding]:
     """Another program, or the same with other options."""
     words = subject.script.commands[0] if len(subject.script.commands) == 1 and not subject.script.faults else None
-    if subject.command is None or words is None:
+    of_gpus = subject.recipe.trainer == "smoke" and subject.is_unread("gpu.count")
+    if subject.command is None or words is None or of_gpus:
         return
     found = subject.invocation
     head = " ".join(word.text for word in (found.head if found else words[:4]))
@@ -147,7 +148,7 @@ def missing(subject: Subject) -> Iterator[Finding]:
 @rule("command-text", Section.COMMAND, "run is written as `openrecipes render` prints it.", "warning")
 def text(subject: Subject) -> Iterator[Finding]:
     """The same command in other words or another order."""
-    if subject.command is None or subject.recipe.run == text_of(subject.command):
+    if subject.command is None or not subject.has_whole_command or subject.recipe.run == text_of(subject.command):
         return
     if subject.faulty_flags or any(any(other.problems(subject)) for other in (exports, pattern, entry)):
         return
@@ -185,7 +186,7 @@ def _pairs(subject: Subject) -> Iterator[tuple[Given, Argument | None]]:
     if wanted is None or subject.invocation is None:
         return
     for name, given in subject.invocation.effective.items():
-        if name not in subject.faulty_flags:
+        if name not in subject.faulty_flags and name not in subject.unknown_flags:
             yield given, wanted.get(name)
 
 

@@ -103,10 +103,12 @@ SURPRISING_DEFAULTS: Final = {
 _OWN_SFT_ROLLOUT: Final = "slime.rollout.sft_rollout.generate_rollout"
 
 
-def coupling_faults(effective: Effective) -> Iterator[FlagFault]:
-    """Every coupling that the given flags break."""
+def coupling_faults(effective: Effective, *, unknown: Container[str] = ()) -> Iterator[FlagFault]:
+    """Every coupling that the given flags break; `unknown` ones may be there too."""
     for coupling in COUPLINGS:
         if not _holds(effective, coupling.flag, coupling.values):
+            continue
+        if coupling.other in unknown and coupling.other not in effective:
             continue
         there = _holds(effective, coupling.other, coupling.others)
         if there == (coupling.kind == "needs"):

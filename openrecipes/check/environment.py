@@ -74,7 +74,9 @@ def connections(subject: Subject) -> Iterator[Finding]:
 @rule("env-attention", Section.ENVIRONMENT, "no NVTE_*_ATTN variable contradicts --attention-backend.")
 def attention(subject: Subject) -> Iterator[Finding]:
     """A variable that Megatron-LM finds set otherwise, and stops."""
-    given = {item.flag: item.values for item in subject.command.arguments} if subject.command else {}
+    if subject.command is None or "--attention-backend" in subject.unknown_flags:
+        return
+    given = {item.flag: item.values for item in subject.command.arguments}
     backend = " ".join(given.get("--attention-backend", ("auto",)))
     for name, needed in _ATTENTION.get(backend, {}).items():
         value = subject.recipe.env.get(name)

@@ -54,7 +54,9 @@ def recompute(subject: Subject) -> Iterator[Finding]:
     if settings is None:
         return
     for key in ("method", "num_layers"):
-        value = getattr(settings, key)
+        value = getattr(settings, key, ...)
+        if value is ...:  # one that could not be read hides no other
+            continue
         if settings.granularity == "full" and value is None:
             yield Finding(
                 key=f"layout.recompute.{key}",

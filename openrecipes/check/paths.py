@@ -82,7 +82,9 @@ def layout(subject: Subject) -> Iterator[Finding]:
     path = _library_path(subject)
     for word in path.stem.split("-") if path else ():
         match = _DEGREE.fullmatch(word)
-        if match and getattr(subject.recipe.layout, match[1]) != int(match[2]):
+        if not match or subject.is_unread(f"layout.{match[1]}"):
+            continue
+        if getattr(subject.recipe.layout, match[1]) != int(match[2]):
             yield Finding(
                 key=f"layout.{match[1]}",
                 what=f"{getattr(subject.recipe.layout, match[1])}, but the file's name says {word}",

@@ -1,6 +1,6 @@
 """What rules look at: one located recipe, and what the catalogue knows about what it names."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
@@ -11,15 +11,14 @@ from openrecipes.catalog.model_parts import Shape
 from openrecipes.catalog.models import Model, model
 from openrecipes.check.argument_faults import Flags, argument_faults
 from openrecipes.check.flag_values import FlagFault
+from openrecipes.check.gaps import filled, is_unread, unknown_flags
 from openrecipes.check.invocation import Invocation, invocation
 from openrecipes.check.shell_script import Script, read_script
-from openrecipes.problems import Problem, ProblemsError
+from openrecipes.problems import Problem, ProblemsError, in_order
 from openrecipes.recipe.model import Recipe
 from openrecipes.recipe.read import LocatedRecipe
-from openrecipes.render.argument_problems import argument_problems
-from openrecipes.render.command import Command, command
-from openrecipes.render.environment import environment_problems
-from openrecipes.render.refusals import refusals
+from openrecipes.render.command import Command, unrefused
+from openrecipes.render.refusals import looks
 from openrecipes.render.settings import settings
 from openrecipes.render.smoke_arguments import smoke_parser
 
@@ -74,8 +73,10 @@ class Subject:
     def parser(self) -> Parser | None:
         """The trainer's flags: of the stack that the recipe names, of the first known one where it names none.
 
-        None for a stack whose flags are not known.
+        None for a stack whose flags are not known, or that could not be read.
         """
+        if any(self.is_unread(key) for key in ("trainer", "stack.framework", "stack.megatron_lm")):
+            return None
         stack = self.recipe.stack
         if self.recipe.trainer == "smoke":
             return smoke_parser()
@@ -102,24 +103,33 @@ class Subject:
         model = self.model
         if model is None:
             return ()
-        if self.located.complete:
-            return refusals(self.recipe, model)
-        none: tuple[Problem, ...] = ()
-        return (
-            *self._unless_unread(lambda: tuple(argument_problems(self.recipe, model)), none),
-            *self._unless_unread(lambda: tuple(environment_problems(self.recipe.env)), none),
-        )
+        found = (problem for look in looks(self.recipe, model) for problem in self._as_far_as_read(look))
+        return in_order(problem for problem in found if not self._lacks_entries_of(problem))
+
+    @cached_property
+    def unknown_flags(self) -> frozenset[str]:
+        """Flags of which the fields say nothing, since what decides them could not be read."""
+        return unknown_flags(self.located)
 
     @cached_property
     def command(self) -> Command | None:
-        """The command that the fields give; None where they give none, or an entry of theirs could not be read."""
+        """The command that the fields give, without the unknown flags; None where they give none."""
         model = self.model
-        if model is None or self.located.unread_in("arguments") or self.located.unread_in("env"):
+        if model is None or self.refusals or not hasattr(self.recipe, "arguments"):
             return None
-        try:
-            return self._unless_unread(lambda: command(self.recipe, model), None)
-        except ProblemsError:
-            return None
+        if self.located.complete:
+            return unrefused(self.recipe, model)
+        made = self._unless_unread(lambda: unrefused(filled(self.recipe), model), None)
+        return made.without(self.unknown_flags) if made else None
+
+    @property
+    def has_whole_command(self) -> bool:
+        """Whether every flag and every variable of the command is known."""
+        return self.command is not None and not self.unknown_flags and not self.is_unread("env")
+
+    def is_unread(self, key: str) -> bool:
+        """Whether a field, or a part of it, could not be read."""
+        return is_unread(self.located, key)
 
     @cached_property
     def argument_faults(self) -> tuple[FlagFault, ...]:
@@ -133,6 +143,7 @@ class Subject:
                 settings=self._unless_unread(lambda: settings(self.recipe.arguments), ()),
                 run=self._unless_unread(lambda: self.invocation, None),
                 command=self.command,
+                unknown=self.unknown_flags,
                 loss_mask="qwen3_5" if qwen35 else None,
             )
         )
@@ -145,6 +156,19 @@ class Subject:
     def run_line(self, index: int) -> int:
         """The file's line that holds line `index`, from 0, of `run`."""
         return self.located.document.line_within("run", index)
+
+    def _as_far_as_read(self, look: Iterator[Problem]) -> Iterator[Problem]:
+        """The problems before the first that needs a field that could not be read."""
+        try:
+            yield from look
+        except AttributeError:
+            if self.located.complete:
+                raise
+
+    def _lacks_entries_of(self, problem: Problem) -> bool:
+        """Whether what offloading lacks may stand in an entry that could not be read."""
+        mapping = {"render-offload-modules": "arguments", "render-offload-env": "env"}.get(problem.rule)
+        return mapping is not None and bool(self.located.unread_in(mapping))
 
     def _unless_unread(self, compute: Callable[[], Value], otherwise: Value) -> Value:
         """The computed value; `otherwise` where it needs a field that could not be read."""

@@ -2,7 +2,7 @@
 
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from openrecipes.check.claims import contradictions
@@ -14,6 +14,8 @@ from openrecipes.render.settings import settings
 from openrecipes.render.summary import PERMUTE_FUSION, lists
 from openrecipes.render.summary import label as label_of
 
+DEGREES: Final = ("tp", "pp", "vpp", "cp", "ep", "etp", "dp")
+_LABEL_DEGREE: Final = re.compile(r"\b(TP|PP|VPP|CP|EP|ETP|DP)([0-9]{1,7})\b")
 _DEGREE: Final = re.compile(r"\b(TP|PP|VPP|CP|EP|ETP|DP) ?([0-9]{1,7})\b")
 _NUMBERS: Final = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _ROWS: Final = re.compile(r"\b(\w{1,12}) ([0-9][0-9,]{0,12})-token rows? (?:per|a) microbatch\b")
@@ -29,14 +31,23 @@ def _claims(subject: Subject, pattern: re.Pattern[str]) -> Iterator[tuple[str, r
     """Every match in summary and highlights, with its key."""
     layout = subject.recipe.layout
     for key in ("summary", "highlights"):
-        for match in pattern.finditer(getattr(layout, key) or ""):
+        for match in pattern.finditer(_text(layout, key)):
             yield f"layout.{key}", match
+
+
+def _text(block: object, key: str) -> str:
+    """A block's text; none where it could not be read, which hides no other."""
+    return getattr(block, key, None) or ""
 
 
 @rule("words-label", Section.WORDS, "the label is the one that the degrees give.")
 def label(subject: Subject) -> Iterator[Finding]:
     """A label of another layout, or written otherwise."""
-    written, derived = subject.recipe.layout.label, label_of(subject.recipe)
+    written = subject.recipe.layout.label
+    if any(subject.is_unread(f"layout.{name}") for name in DEGREES):
+        yield from _degrees_of(subject, "layout.label", _LABEL_DEGREE.finditer(written))
+        return
+    derived = label_of(subject.recipe)
     if written != derived:
         yield Finding(
             key="layout.label",
@@ -48,22 +59,30 @@ def label(subject: Subject) -> Iterator[Finding]:
 @rule("words-degrees", Section.WORDS, "degrees in summary and highlights are those of the fields.")
 def degrees(subject: Subject) -> Iterator[Finding]:
     """A degree that a field contradicts."""
-    for key, match in _claims(subject, _DEGREE):
+    for key in ("summary", "highlights"):
+        yield from _degrees_of(subject, f"layout.{key}", _DEGREE.finditer(_text(subject.recipe.layout, key)))
+
+
+def _degrees_of(subject: Subject, key: str, claims: Iterable[re.Match[str]]) -> Iterator[Finding]:
+    """Those of the claims that a degree which could be read contradicts."""
+    for match in claims:
         name, claimed = match[1].lower(), int(match[2])
-        actual = getattr(subject.recipe.layout, name)
-        if claimed != actual:
-            yield _contradicted(key, match[0], f"layout.{name}", actual)
+        if not subject.is_unread(f"layout.{name}") and claimed != getattr(subject.recipe.layout, name):
+            yield _contradicted(key, match[0], f"layout.{name}", getattr(subject.recipe.layout, name))
 
 
 @rule("words-rows", Section.WORDS, "rows a microbatch in summary and highlights are those of the fields.")
 def rows(subject: Subject) -> Iterator[Finding]:
     """Another number or another length of rows."""
+    stated = {
+        "layout.rows_per_microbatch": getattr(subject.recipe.layout, "rows_per_microbatch", None),
+        "workload.row_tokens": getattr(getattr(subject.recipe, "workload", None), "row_tokens", None),
+    }
     for key, match in _claims(subject, _ROWS):
-        count = _count(match[1].lower())
-        if count is not None and count != subject.recipe.layout.rows_per_microbatch:
-            yield _contradicted(key, match[0], "layout.rows_per_microbatch", subject.recipe.layout.rows_per_microbatch)
-        if _number(match[2]) != subject.recipe.workload.row_tokens:
-            yield _contradicted(key, match[0], "workload.row_tokens", subject.recipe.workload.row_tokens)
+        claimed = (_count(match[1].lower()), _number(match[2]))
+        for (field, actual), number in zip(stated.items(), claimed, strict=True):
+            if None not in (actual, number) and actual != number:
+                yield _contradicted(key, match[0], field, actual)
 
 
 @rule("words-recompute", Section.WORDS, "recomputation in summary and highlights is that of the fields.")
@@ -74,14 +93,15 @@ def recompute(subject: Subject) -> Iterator[Finding]:
         granularity = "no" if made is None else made.granularity
         same = match[1] == granularity
         if same and match[2] and made is not None:
-            same = (match[2], int(match[3])) == (made.method, made.num_layers)
+            claimed = {"method": match[2], "num_layers": int(match[3])}
+            same = all(getattr(made, name, value) == value for name, value in claimed.items())
         if not same:
             actual = "null" if made is None else _recompute_words(made)
             yield _contradicted(key, match[0], "layout.recompute", actual)
 
 
 def _recompute_words(made: Recompute) -> str:
-    parts = (made.granularity, made.method, made.num_layers)
+    parts = (getattr(made, name, None) for name in ("granularity", "method", "num_layers"))
     return ", ".join(str(part) for part in parts if part is not None)
 
 
@@ -126,7 +146,7 @@ def command(subject: Subject) -> Iterator[Finding]:
     """A fusion, optimizer, schedule or overlap that the command has not, or has otherwise."""
     flags = {argument.flag: argument.values for argument in subject.command.arguments} if subject.command else None
     for name in ("summary", "highlights") if flags is not None else ():
-        for found in contradictions(getattr(subject.recipe.layout, name) or "", flags or {}):
+        for found in contradictions(_text(subject.recipe.layout, name), flags or {}, subject.unknown_flags):
             key = f"arguments.{found.flag.removeprefix('--').replace('-', '_')}"
             yield Finding(
                 key=f"layout.{name}",
@@ -142,7 +162,7 @@ def permute_fusion(subject: Subject) -> Iterator[Finding]:
     if not lists(recipe.layout.summary, PERMUTE_FUSION):
         return
     flag = "--moe-permute-fusion"
-    if subject.located.unread_in("arguments"):
+    if flag in subject.unknown_flags:
         return
     shown = {given.flag for given in subject.invocation.given} if subject.invocation else set()
     if flag not in shown and flag not in {setting.flag for setting in settings(recipe.arguments)}:
@@ -157,7 +177,7 @@ def permute_fusion(subject: Subject) -> Iterator[Finding]:
 def patches(subject: Subject) -> Iterator[Finding]:
     """A patch that only the prose names, so that nobody can apply it."""
     for name in ("framework", "megatron_lm", "transformer_engine", "pytorch", "deepep"):
-        match = _PATCHED.search(getattr(subject.recipe.stack, name) or "")
+        match = _PATCHED.search(_text(subject.recipe.stack, name))
         if match and not subject.recipe.patches:
             yield Finding(
                 key="patches",

@@ -1,6 +1,6 @@
 """The command of a recipe: environment and arguments as data, and the text that recipes publish."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -51,6 +51,14 @@ class Command:
         """Only what the published form writes as MODEL_ARGS."""
         return tuple(argument for line in self.lines if line.stands_for for argument in line.arguments)
 
+    def without(self, flags: Container[str]) -> "Command":
+        """The command without these flags."""
+        lines = (
+            replace(line, arguments=tuple(argument for argument in line.arguments if argument.flag not in flags))
+            for line in self.lines
+        )
+        return replace(self, lines=tuple(line for line in lines if line.arguments))
+
     def argv(self) -> tuple[str, ...]:
         """The entry, then every flag and value as an item of its own."""
         return (self.entry, *(item for argument in self.arguments for item in argument.argv))
@@ -64,8 +72,13 @@ def command(recipe: Recipe, model: Model, origins: Mapping[str, str] | None = No
     found = refusals(recipe, model)
     if found:
         raise ProblemsError(*found)
-    made = _smoke(recipe) if recipe.trainer == "smoke" else _slime(recipe, model)
+    made = unrefused(recipe, model)
     return _with_origins(made, origins) if origins else made
+
+
+def unrefused(recipe: Recipe, model: Model) -> Command:
+    """The command of fields that were looked at already: of what `command` refuses, it may say anything."""
+    return _smoke(recipe) if recipe.trainer == "smoke" else _slime(recipe, model)
 
 
 def command_text(recipe: Recipe, model: Model) -> str:

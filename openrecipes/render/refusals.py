@@ -1,6 +1,7 @@
 """Why a recipe's fields have no command: what the trainer's flags cannot say, and what they say twice."""
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Final
 
 from openrecipes.catalog.models import Model
@@ -23,27 +24,46 @@ _RELATIONS: Final[tuple[Relation, ...]] = (
     batch_relations.nodes,
 )
 _OFFLOAD_MODULES: Final = "--offload-modules"
+_SMOKE: Final = "render-smoke"
 _TE_OFFLOAD: Final = "NVTE_CPU_OFFLOAD_V1"
 
 
 def refusals(recipe: Recipe, model: Model) -> tuple[Problem, ...]:
     """Everything that keeps the recipe from having a command, in order; places name keys, no file."""
-    trainer = _smoke_problems(recipe) if recipe.trainer == "smoke" else _slime_problems(recipe, model)
-    return in_order((*trainer, *argument_problems(recipe, model), *environment_problems(recipe.env)))
+    return in_order(chain.from_iterable(looks(recipe, model)))
 
 
-def _slime_problems(recipe: Recipe, model: Model) -> Iterator[Problem]:
+def looks(recipe: Recipe, model: Model) -> Iterator[Iterator[Problem]]:
+    """The same, one look at the fields at a time, none of which needs another's fields."""
+    if recipe.trainer == "smoke":
+        yield from _smoke_looks(recipe)
+    else:
+        yield from (_broken(relation, recipe, model) for relation in _RELATIONS)
+        yield from (look(recipe) for look in (_precision_problems, _dispatcher_problems, _offload_problems))
+    yield argument_problems(recipe, model)
+    yield _environment_problems(recipe)
+
+
+def _broken(relation: Relation, recipe: Recipe, model: Model) -> Iterator[Problem]:
     case = Case(gpu=recipe.gpu, workload=recipe.workload, layout=recipe.layout, shape=model.shape)
-    for relation in _RELATIONS:
-        for broken in relation.find(case):
-            yield _problem(broken.key, relation.id, broken.what, broken.mend)
+    for broken in relation.find(case):
+        yield _problem(broken.key, relation.id, broken.what, broken.mend)
+
+
+def _environment_problems(recipe: Recipe) -> Iterator[Problem]:
+    yield from environment_problems(recipe.env)
+
+
+def _precision_problems(recipe: Recipe) -> Iterator[Problem]:
     if recipe.workload.precision == "fp32":
         what = "fp32, but slime trains in bf16 unless --fp16 is given"
         yield _problem("workload.precision", "render-precision", what, "set workload.precision to bf16, fp16 or fp8")
+
+
+def _dispatcher_problems(recipe: Recipe) -> Iterator[Problem]:
     if recipe.layout.dispatcher == "allgather":
         what = "allgather, but slime turns it into alltoall"
         yield _problem("layout.dispatcher", "layout-allgather", what, "set layout.dispatcher to alltoall")
-    yield from _offload_problems(recipe)
 
 
 def _offload_problems(recipe: Recipe) -> Iterator[Problem]:
@@ -63,25 +83,41 @@ def _offload_problems(recipe: Recipe) -> Iterator[Problem]:
         yield _problem("layout.offload", "render-offload-optimizer", what, mend)
 
 
-def _smoke_problems(recipe: Recipe) -> Iterator[Problem]:
+def _smoke_looks(recipe: Recipe) -> Iterator[Iterator[Problem]]:
     """The smoke trainer has data parallelism on one node, in FP32, and nothing else."""
-    layout, gpu = recipe.layout, recipe.gpu
-    rule = "render-smoke"
     for name in ("tp", "pp", "vpp", "cp", "ep", "etp"):
-        degree = getattr(layout, name)
-        if degree != 1:
-            what = f"{degree}, but the smoke trainer is only data parallel"
-            yield _problem(f"layout.{name}", rule, what, f"set layout.{name} to 1")
-    for name, none in (("sequence_parallel", False), ("layer_split", None), ("recompute", None), ("offload", None)):
-        if getattr(layout, name) != none:
-            what = "is set, but the smoke trainer has no such thing"
-            yield _problem(f"layout.{name}", rule, what, f"set layout.{name} to {'false' if none is False else 'null'}")
+        yield _smoke_degree(recipe, name)
+    for name in ("sequence_parallel", "layer_split", "recompute", "offload"):
+        yield _smoke_lacks(recipe, name)
+    yield _smoke_precision(recipe)
+    yield _smoke_nodes(recipe)
+
+
+def _smoke_degree(recipe: Recipe, name: str) -> Iterator[Problem]:
+    degree = getattr(recipe.layout, name)
+    if degree != 1:
+        what = f"{degree}, but the smoke trainer is only data parallel"
+        yield _problem(f"layout.{name}", _SMOKE, what, f"set layout.{name} to 1")
+
+
+def _smoke_lacks(recipe: Recipe, name: str) -> Iterator[Problem]:
+    if getattr(recipe.layout, name) not in (None, False):
+        none = "false" if name == "sequence_parallel" else "null"
+        what = "is set, but the smoke trainer has no such thing"
+        yield _problem(f"layout.{name}", _SMOKE, what, f"set layout.{name} to {none}")
+
+
+def _smoke_precision(recipe: Recipe) -> Iterator[Problem]:
     if recipe.workload.precision != "fp32":
         what = f"{recipe.workload.precision}, but the smoke trainer computes in fp32"
-        yield _problem("workload.precision", rule, what, "set workload.precision to fp32")
+        yield _problem("workload.precision", _SMOKE, what, "set workload.precision to fp32")
+
+
+def _smoke_nodes(recipe: Recipe) -> Iterator[Problem]:
+    gpu = recipe.gpu
     if gpu.count > gpu.per_node:
         what = f"{gpu.count} ranks on nodes of {gpu.per_node}, but the smoke trainer runs on one node"
-        yield _problem("gpu.count", rule, what, f"set gpu.count to {gpu.per_node} or less")
+        yield _problem("gpu.count", _SMOKE, what, f"set gpu.count to {gpu.per_node} or less")
 
 
 def _problem(key: str, rule: str, what: str, mend: str) -> Problem:

@@ -42,12 +42,13 @@ def test_mistakes_of_all_kinds_come_in_one_run_and_in_order() -> None:
         ("layout.label", "words-label"),
         ("layout.summary", "words-degrees"),
         ("result.mfu", "figure-mfu"),
+        ("run", "command-missing"),
         ("run", "argument-unknown"),
     ]
     lines = [problem.place.line or 0 for problem in found]
     assert lines == sorted(lines)
     text = planted(good()).splitlines()
-    for problem, word in zip(found, ("many", "revison", "DP16", "DP 16", "mfu: 6.4", "--lrr"), strict=True):
+    for problem, word in zip(found, ("many", "revison", "DP16", "DP 16", "mfu: 6.4", "--async", "--lrr"), strict=True):
         near = "\n".join(text[(problem.place.line or 0) - 1 : (problem.place.line or 0) + 1])
         assert word in near, problem
 
@@ -188,7 +189,7 @@ def test_what_names_nothing_is_wrong_usage_and_hides_nothing(tmp_path: Path) -> 
     assert done.returncode == 2
     problems = json.loads(done.stdout)["problems"]
     assert [problem["rule"] for problem in problems].count("file-readable") == 2
-    assert len(problems) == 8
+    assert len(problems) == 9
     assert check(bad).returncode == 1
 
 
@@ -247,4 +248,6 @@ def test_an_unreadable_entry_of_a_mapping_hides_no_other() -> None:
         ("env.A_TOKEN", "env-exports"),
         ("env.A_TOKEN", "env-secret"),
         ("env.FLAG", "yaml-word-as-boolean"),
+        ("run", "command-missing"),
+        ("run", "command-missing"),
     ]
