@@ -38,6 +38,11 @@ def percent(fraction: float, digits: int = 1) -> str:
     return f"{100 * fraction:.{digits}f}%"
 
 
+def change(percent: float, digits: int = 1) -> str:
+    """A change in percent for people, signed: `+5.4 %`; one that rounds to nothing is `+0.0 %`, whatever its sign."""
+    return f"{percent:+z.{digits}f} %"
+
+
 def seconds(value: float) -> str:
     """A duration for people: `0.42 s`, `15.0 s`, `4 min 05 s`, `2 h 03 min`."""
     if value < 10:

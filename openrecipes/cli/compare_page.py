@@ -65,7 +65,7 @@ def _lines(found: Comparison) -> Iterator[tuple[str, str]]:
     change = found.step_time_change
     if change is not None and found.base.step_time_s and found.candidate.step_time_s:
         new, old = units.seconds(found.candidate.step_time_s), units.seconds(found.base.step_time_s)
-        yield "step time", f"{new}, {100 * change:+.2f} % of {base}'s {old}"
+        yield "step time", f"{new}, {units.change(100 * change, 2)} of {base}'s {old}"
     if found.unseen is not None:
         yield "resolution", f"a difference below {units.percent(found.unseen, 2)} could not have been told from none"
     for note in found.notes:

@@ -89,7 +89,7 @@ def _spread(known: Figures) -> Iterator[Line]:
     limit = "not steady: see the warnings" if known.unsteady else "steady"
     yield "step-time CV", f"{known.step_time_cv_percent:.2f} %", limit
     if known.drift is not None:
-        yield "drift", f"{known.drift.percent:+.1f} %", f"across the window (p {known.drift.p_value:.2g})"
+        yield "drift", units.change(known.drift.percent), f"across the window (p {known.drift.p_value:.2g})"
 
 
 def _ledger(ledger: Ledger) -> Table:
@@ -134,7 +134,7 @@ def _sensitivity(variants: Sequence[Variant]) -> RenderableType:
         if variant.price == scored:
             table.add_row(variant.rule, variant.timer, window, *_moved(variant))
         elif variant.usd_per_million_tokens is not None:
-            moved = "" if variant.usd_change_percent is None else f"{variant.usd_change_percent:+.1f} %"
+            moved = "" if variant.usd_change_percent is None else units.change(variant.usd_change_percent)
             usd = f"{units.usd_per_million_tokens(variant.usd_per_million_tokens):,.2f}"
             prices.add_row(variant.price or "", usd, moved)
     return Group(table, Text(), prices) if prices.row_count else table
@@ -146,4 +146,4 @@ def _moved(variant: Variant) -> tuple[str, str, str]:
     usd = variant.usd_per_million_tokens
     rate = units.tokens_per_s_per_gpu(variant.tokens_per_s_per_gpu)
     price = "-" if usd is None else f"{units.usd_per_million_tokens(usd):,.2f}"
-    return f"{rate:,.2f}", price, f"{variant.change_percent:+.2f} %"
+    return f"{rate:,.2f}", price, units.change(variant.change_percent, 2)

@@ -70,7 +70,7 @@ def _lines(look: Look) -> Iterator[Line]:
     yield from _score(look)
     if look.slowest is not None:
         who, time_s, over = look.slowest
-        note = f"{who}, {100 * over:+.1f} % over the median" + (": look at its node" if over > _SLOW else "")
+        note = f"{who}, {units.change(100 * over)} over the median" + (": look at its node" if over > _SLOW else "")
         yield "slowest rank", f"{time_s:.3f} s", note
     if look.silent_s > _SILENT_S and not look.has_ended:
         yield "silent for", units.seconds(look.silent_s), "the log has not grown"
@@ -95,7 +95,7 @@ def _score(look: Look) -> Iterator[Line]:
 
 def _published(look: Look, rate: float) -> str:
     published = look.recipe.result.tokens_per_s_per_gpu if look.recipe else None
-    return f"recipe {published:,.2f}, {100 * (rate / published - 1):+.1f} %" if published else ""
+    return f"recipe {published:,.2f}, {units.change(100 * (rate / published - 1))}" if published else ""
 
 
 def _trouble(look: Look) -> Iterator[RenderableType]:

@@ -89,7 +89,7 @@ def compare(base: Side, candidate: Side) -> Comparison:
         interval=interval,
         verdict=_verdict(interval),
         differences=differences(base, candidate),
-        notes=tuple(_notes(base, candidate)),
+        notes=tuple(dict.fromkeys(_notes(base, candidate))),
     )
 
 

@@ -189,7 +189,8 @@ def _launched(recipe: Recipe, found: Model) -> list[tuple[bool, tuple[str, ...]]
 
 def _deviation(override: Override, before: Mapping[str, Any]) -> str:
     old = value_at(before, override.key)
-    had = f"the recipe has {shown(old)}" if old is not None else "not in the recipe"
+    is_there = value_at(before, override.key, ...) is not ...
+    had = f"the recipe has {shown(old)}" if is_there else "not in the recipe"
     name, _, entry = override.key.partition(".")
     default = published_default(flag_of(entry)) if name == "arguments" and old is None else None
     if default is not None:

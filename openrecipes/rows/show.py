@@ -43,8 +43,8 @@ def decoded_row(path: Path, row: int, *, tokenizer: str | None = None) -> Decode
     Raises: UsageError if there is no such file, manifest, tokenizer or row; ProblemsError if the tokenizer is not
     the one that made the rows.
     """
-    coder = read_tokenizer(tokenizer) if tokenizer is not None else _tokenizer(path)
     stored = next(read_rows(path, first=row), None) if row >= 0 else None
+    coder = read_tokenizer(tokenizer) if tokenizer is not None else _tokenizer(path)
     if stored is None or stored.tokens is None or stored.loss_mask is None:
         what, mend = f"has no row {row}", "count rows from 0; `openrecipes data verify` says how many there are"
         raise UsageError(Problem(place=Place(file=str(path)), rule="row-there", what=what, mend=mend))

@@ -212,3 +212,10 @@ def test_clocks_are_those_of_the_window(tmp_path: Path) -> None:
     assert clocks["slowest GPU's mean SM clock"] == (None, "1200 MHz")
     assert clocks["hottest GPU"] == (None, "88 °C")
     assert clocks["throttled GPUs"][1] == "1, up to 100.0% of the time"
+
+
+def test_a_note_on_both_sides_is_told_once(tmp_path: Path) -> None:
+    side = _run(tmp_path / "a", published())
+    notes = compare(side, side).notes
+    assert len(notes) > 1
+    assert len(notes) == len(set(notes))

@@ -353,3 +353,9 @@ def test_settings_do_what_the_same_fields_in_the_file_do(changes: dict[str, Any]
     first, last = skip_quarter(found.result.steps_per_run)
     assert found.result.window == (first, last)
     assert found.layout.dp * found.layout.tp * found.layout.pp * found.layout.cp == found.gpu.count
+
+
+def test_a_key_that_stands_there_as_null_is_in_the_recipe() -> None:
+    assert published().layout.offload is None
+    (told,) = overridden(published(), ["layout.offload=optimizer"]).deviations
+    assert told == "layout.offload=optimizer (--set; the recipe has null)"

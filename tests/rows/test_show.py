@@ -61,3 +61,12 @@ def test_a_manifest_that_cannot_be_read_is_told_of_in_words(tmp_path: Path) -> N
     with pytest.raises(UsageError) as caught:
         read_manifest(tmp_path / "rows.parquet")
     assert [problem.what for problem in caught.value.problems] == ["cannot be read: Is a directory"]
+
+
+@pytest.mark.parametrize("name", ["text.parquet", "none.parquet"])
+def test_a_file_that_holds_no_rows_is_told_of_before_its_manifest(tmp_path: Path, name: str) -> None:
+    (tmp_path / "text.parquet").write_text("no rows\n")
+    with pytest.raises(ProblemsError) as caught:
+        decoded_row(tmp_path / name, 0)
+    assert "manifest" not in str(caught.value)
+    assert {problem.place.file for problem in caught.value.problems} == {str(tmp_path / name)}

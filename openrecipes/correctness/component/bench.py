@@ -51,7 +51,8 @@ def bench_for(component: Component, *, tier: Tier | None, device: Device | None)
         if reason is None:
             return Bench(tier=candidate, device=_device(candidate).value), tuple(passed_over)
         passed_over.append(Missing(tier=candidate, reason=reason))
-    raise OutsideError(*(_cannot_run(missing) for missing in passed_over))
+    asked = "tier" if tier else "device" if device else ""
+    raise OutsideError(*(_cannot_run(missing, asked) for missing in passed_over))
 
 
 def _can_be_asked(component: Component, tier: Tier | None, device: Device | None) -> None:
@@ -84,12 +85,12 @@ def _reason_against(tier: Tier) -> str | None:
     return None
 
 
-def _cannot_run(missing: Missing) -> Problem:
+def _cannot_run(missing: Missing, asked: str) -> Problem:
     mend = "run it on a GPU machine with the training stack, or leave --tier and --device out"
     if "PyTorch cannot" in missing.reason:
         mend = "install PyTorch: pip install 'openrecipes[smoke]'"
     return Problem(
-        place=Place(key="tier"), rule="component-runs", what=f"{missing.tier} cannot be tested here: {missing.reason}",
+        place=Place(key=asked), rule="component-runs", what=f"{missing.tier} cannot be tested here: {missing.reason}",
         mend=mend,
     )  # fmt: skip
 

@@ -55,7 +55,10 @@ def test_what_was_asked_for_is_never_replaced_by_less(no_gpu):
         bench_for(ADAM, tier=Tier.TRANSFORMER_ENGINE, device=None)
     with pytest.raises(OutsideError) as caught:
         bench_for(ADAM, tier=None, device=Device.CUDA)
-    assert len(caught.value.problems) == 2
+    assert [problem.place.key for problem in caught.value.problems] == ["device", "device"]
+    with pytest.raises(OutsideError) as caught:
+        bench_for(ADAM, tier=Tier.TORCH_GPU, device=Device.CUDA)
+    assert [problem.place.key for problem in caught.value.problems] == ["tier"]
 
 
 def test_a_tier_that_the_component_has_not_and_a_device_that_the_tier_has_not_are_usage_errors():
