@@ -235,6 +235,24 @@ MUTATIONS.add("figure-window-tokens", "result.window_tokens", fields({"result.wi
 MUTATIONS.add("figure-usd", "result.usd_per_million_tokens", fields({"result.usd_per_million_tokens": 4.04}))
 MUTATIONS.add("figure-usd-price", "result.usd_per_million_tokens", fields({"gpu.instance": None}))
 MUTATIONS.add("figure-mfu", "result.mfu", fields({"result.mfu": 0.0541}))
+MUTATIONS.add(
+    "figure-rate",
+    "result.tokens_per_s_per_gpu",
+    fields({"result.tokens_per_s_per_gpu": 34307.2, "result.confidence_interval": None}),
+)
+MUTATIONS.add(
+    "figure-rate",
+    "result.tokens_per_s_per_gpu",
+    fields(
+        {
+            "result.tokens_per_s_per_gpu": 34307.2,
+            "result.confidence_interval": None,
+            "result.mfu": 3.3991,
+            "result.usd_per_million_tokens": 0.06,
+        }
+    ),
+    name="the rate of all GPUs together, with the figures that follow from it",
+)
 MUTATIONS.add("figure-mfu-note", "result.mfu_note", fields({"result.mfu": None}))
 MUTATIONS.add("figure-mfu-peak", "result.mfu", fields({"result.mfu": 0.1}), base=SMOKE_FILE)
 MUTATIONS.add(

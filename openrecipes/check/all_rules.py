@@ -35,6 +35,7 @@ ALL_RULES: Final[tuple[Rule, ...]] = (
     figures.window,
     figures.window_rule,
     figures.tokens_of_window,
+    figures.rate_within_peak,
     figures.usd,
     figures.usd_price,
     figures.utilisation,

@@ -90,7 +90,7 @@ def tokens_of_window(subject: Subject) -> Iterator[Finding]:
 def usd(subject: Subject) -> Iterator[Finding]:
     """A cost that the price contradicts."""
     stored, price = subject.recipe.result.usd_per_million_tokens, _price(subject)
-    if stored is None or price is None:
+    if stored is None or price is None or _is_impossible(subject):
         return
 
     def cost(rate: float) -> float:
@@ -117,7 +117,7 @@ def usd_price(subject: Subject) -> Iterator[Finding]:
 def utilisation(subject: Subject) -> Iterator[Finding]:
     """An MFU that the throughput contradicts."""
     stored, gpu = subject.recipe.result.mfu, subject.gpu
-    if stored is None or gpu is None or gpu.peak_flops_per_s is None:
+    if stored is None or gpu is None or gpu.peak_flops_per_s is None or _is_impossible(subject):
         return
     peak, active = gpu.peak_flops_per_s.value, subject.recipe.result.active_params.count
     origin = f"6 x {active} active parameters / {peak:.4g} FLOP/s of {gpu.name}"
@@ -126,6 +126,21 @@ def utilisation(subject: Subject) -> Iterator[Finding]:
         return mfu(rate, active, peak)
 
     yield from _recomputed(subject, "mfu", stored, of_rate=of_rate, rounded=units.mfu, origin=origin)
+
+
+@rule("figure-rate", Section.FIGURES, "tokens_per_s_per_gpu is within the GPU's dense BF16 peak: an MFU of at most 1.")
+def rate_within_peak(subject: Subject) -> Iterator[Finding]:
+    """A rate that no GPU of this type can have; no figure is asked to follow from it."""
+    fraction, gpus = _mfu_of_rate(subject), subject.recipe.gpu.count
+    if fraction is None or fraction <= 1:
+        return
+    asked = f": is this the rate of all {gpus} GPUs together?" if gpus > 1 else ""
+    yield Finding(
+        key="result.tokens_per_s_per_gpu",
+        what=f"{subject.written('result.tokens_per_s_per_gpu')} would be an MFU of {units.mfu(fraction)}, "
+        f"more than the peak of {subject.recipe.gpu.type}{asked}",
+        mend="write the tokens of the window / the seconds of its steps / the number of GPUs",
+    )
 
 
 @rule("figure-mfu-note", Section.FIGURES, "where mfu is null beside a throughput, mfu_note says why.")
@@ -194,6 +209,18 @@ def interval(subject: Subject) -> Iterator[Finding]:
             what=f"[{low}, {high}] does not hold the {result.tokens_per_s_per_gpu} of tokens_per_s_per_gpu",
             mend="score the run again and write both back",
         )
+
+
+def _mfu_of_rate(subject: Subject) -> float | None:
+    """The MFU that the stored throughput means; None where there is no throughput or no peak."""
+    result, peak = subject.recipe.result, subject.gpu.peak_flops_per_s if subject.gpu else None
+    if result.tokens_per_s_per_gpu is None or peak is None:
+        return None
+    return mfu(result.tokens_per_s_per_gpu, result.active_params.count, peak.value)
+
+
+def _is_impossible(subject: Subject) -> bool:
+    return (_mfu_of_rate(subject) or 0) > 1
 
 
 def _price(subject: Subject) -> Price | None:
