@@ -65,6 +65,12 @@ def standing_problems(original: LocatedRecipe, launched: LocatedRecipe) -> tuple
     )
 
 
+def unsound_problems(located: LocatedRecipe) -> tuple[Problem, ...]:
+    """What could not be read, and the errors of all other fields that the command is derived from."""
+    found = errors_in(check_recipe(located))
+    return in_order((*located.problems, *(problem for problem in found if _is_of_the_command(problem))))
+
+
 def _is_of_the_command(problem: Problem) -> bool:
     return problem.rule in _OF_THE_COMMAND and not _is_of_run(problem)
 

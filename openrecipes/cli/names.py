@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
+from openrecipes.located_yaml import read_text
+from openrecipes.problems import ProblemsError, errors_in
 from openrecipes.recipe.library import Library
-from openrecipes.recipe.read import LocatedRecipe, read_recipe
+from openrecipes.recipe.read import LocatedRecipe, parse_recipe
 from openrecipes.shipped import shipped
 
 
@@ -16,9 +18,15 @@ def library() -> Library:
 def recipe_named(name: str) -> LocatedRecipe:
     """The recipe that a path or a short name means, sound.
 
-    Raises: UsageError if there is none; ProblemsError with all problems if its file is unsound.
+    Raises: UsageError if there is none; ProblemsError if its file is unsound, with what `check` has against the other
+    fields that the command is derived from.
     """
-    return read_recipe(recipe_file(name))
+    located = parse_recipe(read_text(file := recipe_file(name)), str(file))
+    if errors_in(located.problems):
+        from openrecipes.check.overridden import unsound_problems  # noqa: PLC0415  (only where it is unsound)
+
+        raise ProblemsError(*unsound_problems(located))
+    return located
 
 
 def recipe_file(name: str) -> Path:
