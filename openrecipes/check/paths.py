@@ -41,8 +41,8 @@ def model(subject: Subject) -> Iterator[Finding]:
     if path is not None and path.parts[1] != wanted:
         yield Finding(
             key="model",
-            what=f"{subject.recipe.model}, but the file lies in the folder {path.parts[1]}",
-            mend=f"move the file to {path.parts[0]}/{wanted}/, or change model",
+            what=f"{subject.recipe.model}, but the file's folder is {path.parts[1]}",
+            mend=f"put it in {path.parts[0]}/{wanted}/, or change model",
         )
 
 
@@ -53,8 +53,8 @@ def gpu(subject: Subject) -> Iterator[Finding]:
     if path is not None and path.parts[2] != wanted:
         yield Finding(
             key="gpu.type",
-            what=f"{subject.recipe.gpu.type}, but the file lies in the folder {path.parts[2]}",
-            mend=f"move the file to {'/'.join(path.parts[:2])}/{wanted}/, or change gpu.type",
+            what=f"{subject.recipe.gpu.type}, but the file's folder is {path.parts[2]}",
+            mend=f"put it in {'/'.join(path.parts[:2])}/{wanted}/, or change gpu.type",
         )
 
 
@@ -88,5 +88,5 @@ def layout(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 key=f"layout.{match[1]}",
                 what=f"{getattr(subject.recipe.layout, match[1])}, but the file's name says {word}",
-                mend="rename the file, or change the degree",
+                mend="name the file after the fields, or change the degree",
             )

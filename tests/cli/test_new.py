@@ -53,3 +53,13 @@ def test_a_folder_that_may_not_be_made_is_an_outside_failure(tmp_path: Path) -> 
     ran = _openrecipes(tmp_path, "new", "file/x.yaml", "--from", SOURCE)
     assert ran.returncode in (2, 3)
     assert "Traceback" not in ran.stderr
+
+
+def test_a_name_that_does_not_fit_is_refused_in_words_that_hold_before_there_is_a_file(tmp_path: Path) -> None:
+    refused = _openrecipes(tmp_path, "new", "my/b200/x-tp8", "--from", SOURCE, "--json")
+    found = {problem["rule"]: problem for problem in json.loads(refused.stdout)["problems"]}
+    assert {"path-model", "path-gpu", "path-author", "path-layout"} <= found.keys()
+    assert found["path-model"]["mend"] == "put it in recipes/qwen3.5-397b-a17b/, or change model"
+    for problem in found.values():
+        assert not any(word in problem["what"] + problem["mend"] for word in ("move", "rename", "lies in"))
+    assert not (tmp_path / "recipes").exists()
