@@ -38,13 +38,15 @@ def printable(text: str) -> str:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Place:
-    """Where something stands: a file as the user named it, a line from 1, a dotted key; each may be unknown."""
+    """Where something stands: a file as the user named it (or an option), a line from 1, a key; each may be unknown."""
 
     file: str = ""
     line: int | None = None
     key: str = ""
 
     def __str__(self) -> str:
+        if self.file.startswith("--") and self.line is None:  # an option, and what it sets
+            return f"{self.file} {self.key}".rstrip()
         parts = [self.file, "" if self.line is None else str(self.line), self.key]
         return ":".join(part for part in parts if part)
 

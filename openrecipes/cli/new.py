@@ -2,7 +2,8 @@
 
 import os
 import shlex
-from pathlib import Path
+from collections.abc import Sequence
+from pathlib import Path, PurePath
 from typing import Annotated
 
 import typer
@@ -15,6 +16,7 @@ from openrecipes.problems import Place, Problem, UsageError, printable, together
 from openrecipes.recipe.library import SUFFIX
 from openrecipes.recipe.model import Author
 from openrecipes.recipe.write import json_ready, plain
+from openrecipes.render.setting_problems import SET, Override
 from openrecipes.write_back.new_recipe import NewRecipe, new_recipe, taken, write_new
 
 app = typer.Typer(add_completion=False)
@@ -40,7 +42,8 @@ def new(
     """
     path = _path(recipe)
     located, _ = together(lambda: recipe_named(source), lambda: _refuse_taken(path))
-    made = new_recipe(located, path, (*(settings or ()), *_author(located.recipe.author, author, author_url, settings)))
+    by_author = _author(located.recipe.author, author, author_url, settings or ())
+    made = new_recipe(located, path, (*(settings or ()), *by_author))
     write_new(made)
     document = {
         "file": str(path),
@@ -60,21 +63,36 @@ def _refuse_taken(path: Path) -> None:
         raise taken(path)
 
 
-def _author(old: Author, name: str | None, url: str | None, settings: list[str] | None) -> list[str]:
+def _author(old: Author, name: str | None, url: str | None, settings: Sequence[str]) -> list[Override]:
     """What the author's options set; the page of one author does not pass on to another."""
-    changed = [f"author.name={name}"] if name not in (None, old.name) else []
+
+    def told(key: str) -> bool:
+        return any(setting.startswith(f"{key}=") for setting in settings)
+
+    def change(option: str, key: str, value: str) -> Override:
+        # Beside a --set of the same key both are of one source: two values that differ are a mistake.
+        return Override(key=key, text=value, source=SET if told(key) else option)
+
+    changed = [change("--author", "author.name", name)] if name is not None and name != old.name else []
     if url is not None:
-        return [*changed, f"author.url={url}"] if url != old.url else changed
-    told = any(setting.startswith("author.url=") for setting in settings or ())
-    return [*changed, "author.url=null"] if changed and old.url is not None and not told else changed
+        return [*changed, change("--author-url", "author.url", url)] if url != old.url else changed
+    loses_page = changed and old.url is not None and not told("author.url")
+    return [*changed, change("--author", "author.url", "null")] if loses_page else changed
 
 
 def _path(name: str) -> Path:
-    """The file that a path or a short name means."""
-    if not name.strip() or "\0" in name or name.endswith(os.sep):
-        what, mend = f"{printable(name) or 'an empty name'} names no file", "write recipes/MODEL/GPU/AUTHOR-LAYOUT.yaml"
-        raise UsageError(Problem(place=Place(key="RECIPE"), rule="new-name", what=what, mend=mend))
-    return Path(name) if name.endswith(SUFFIX) else Path("recipes") / f"{name}{SUFFIX}"
+    """The file that a path or a short name means.
+
+    Raises: UsageError for a name that is neither: a short name never leads out of recipes/.
+    """
+    if name.endswith(SUFFIX) and "\0" not in name:
+        return Path(name)
+    parts = PurePath(name).parts
+    if "/".join(parts) == name and len(parts) == 3 and name.isprintable() and not any(p.startswith(".") for p in parts):
+        return Path("recipes", *parts[:-1], f"{parts[-1]}{SUFFIX}")
+    what = f"{printable(name) or 'an empty name'} is no short name, MODEL/GPU/AUTHOR-LAYOUT, and no file"
+    mend = f"write such a name, which means a file below recipes/, or a path that ends in {SUFFIX}"
+    raise UsageError(Problem(place=Place(key="RECIPE"), rule="new-name", what=what, mend=mend))
 
 
 def _page(made: NewRecipe) -> Table:

@@ -65,11 +65,15 @@ def _unknown(override: Override) -> Problem:
     known = [*keys(), *MAPPINGS]
     same_end = [key for key in known if key.rpartition(".")[2] == override.key.rpartition(".")[2]]
     guess = same_end[0] if len(same_end) == 1 else nearest(override.key, known)
+    what, written = "is no key of a recipe", ""
     if override.key in MAPPINGS:
         what, guess = "holds many values", f"{override.key}.NAME"
-    else:
-        what = "is no key of a recipe"
-    mend = f"write {guess}" if guess else "`openrecipes show RECIPE --json` prints all keys"
+    elif not override.key:
+        what, guess = "names no key", "KEY=VALUE"
+    elif not override.has_value:
+        what, written = "is no KEY=VALUE, and no key of a recipe", "=VALUE"
+    listed = "`openrecipes show RECIPE --json` prints all keys"
+    mend = f"write {guess}{written}" if guess else f"write {override.source} KEY=VALUE; {listed}" if written else listed
     return override.problem("set-unknown-key", what, mend)
 
 

@@ -6,7 +6,7 @@ write_new(made)                        writes it where nothing is yet
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
 from openrecipes.check.overridden import override_problems
@@ -18,7 +18,7 @@ from openrecipes.recipe.write import plain, recipe_text
 from openrecipes.render.derived import derive
 from openrecipes.render.located import placed_in
 from openrecipes.render.overrides import changed_by
-from openrecipes.render.setting_problems import parsed_setting
+from openrecipes.render.setting_problems import Override, parsed_setting
 
 INTENDED = "intended, not measured"
 
@@ -35,15 +35,16 @@ class NewRecipe:
     warnings: tuple[Problem, ...]
 
 
-def new_recipe(source: LocatedRecipe, path: Path, settings: Sequence[str]) -> NewRecipe:
-    """The source with `KEY=VALUE` settings, as a draft (smoke, of the smoke trainer) without figures and evidence.
+def new_recipe(source: LocatedRecipe, path: Path, settings: Sequence[str | Override]) -> NewRecipe:
+    """The source with `KEY=VALUE` settings or other changes, as a draft (smoke, of the smoke trainer) without evidence.
 
     Raises: UsageError for a setting that does not hold; ProblemsError with everything that `check` has against the
     new recipe, its file's name included.
     """
+    overrides = [parsed_setting(one) if isinstance(one, str) else one for one in settings]
     with placed_in(source):
-        if settings:
-            changed = changed_by(source.recipe, [parsed_setting(text) for text in settings])
+        if overrides:
+            changed = changed_by(source.recipe, overrides)
             recipe, changes, origins = changed.recipe, changed.deviations, changed.origins
             no_command = override_problems(source, changed) if changed.problems else ()
         else:
@@ -51,13 +52,18 @@ def new_recipe(source: LocatedRecipe, path: Path, settings: Sequence[str]) -> Ne
             recipe, changes, origins, no_command = derived.recipe, (), derived.origins, derived.problems
         if no_command:
             raise ProblemsError(*no_command)
-    if not any(setting.startswith("stack.source=") for setting in settings):
+    if not any(override.key == "stack.source" for override in overrides):
         recipe = recipe.model_copy(update={"stack": recipe.stack.model_copy(update={"source": INTENDED})})
     text = recipe_text(recipe, _header_path(path))
     problems = check_text(text, str(path))
     if errors_in(problems):
-        raise ProblemsError(*problems)
+        raise ProblemsError(*map(_unwritten, problems))
     return NewRecipe(path=path, text=text, recipe=recipe, changes=changes, origins=origins, warnings=problems)
+
+
+def _unwritten(problem: Problem) -> Problem:
+    """A problem of the recipe that would have been: its file has no lines to be looked up."""
+    return replace(problem, place=Place(file=f"{problem.place.file} (not written)", key=problem.place.key))
 
 
 def write_new(made: NewRecipe) -> None:

@@ -63,3 +63,42 @@ def test_a_name_that_does_not_fit_is_refused_in_words_that_hold_before_there_is_
     for problem in found.values():
         assert not any(word in problem["what"] + problem["mend"] for word in ("move", "rename", "lies in"))
     assert not (tmp_path / "recipes").exists()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["../../../etc/x", "../a/b", "a/../b", "/a/b", "//a/b", "a//b/c", "./a/b/c", "justname", "a/b/c/d", "a/b/.c"],
+)
+def test_a_short_name_never_leads_out_of_the_recipes(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "one" / "two"
+    folder.mkdir(parents=True)
+    ran = _openrecipes(folder, "new", name, "--from", SOURCE)
+    assert ran.returncode == 2
+    assert "MODEL/GPU/AUTHOR-LAYOUT" in ran.stderr
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_a_path_may_lie_anywhere_when_it_ends_as_a_recipe(tmp_path: Path) -> None:
+    (tmp_path / "below").mkdir()
+    made = _openrecipes(tmp_path / "below", "new", "../x.yaml", "--from", SOURCE)
+    assert made.returncode == 0, made.stderr
+    assert (tmp_path / "x.yaml").is_file()
+
+
+def test_what_the_author_s_options_set_is_told_as_theirs(tmp_path: Path) -> None:
+    words = ("new", "x.yaml", "--from", SOURCE, "--author", "me", "--author-url", "https://me")
+    made = _openrecipes(tmp_path, *words)
+    assert "me (--author; the recipe has ATTUNE)" in made.stdout
+    assert "https://me (--author-url; the recipe has" in made.stdout
+    twice = _openrecipes(tmp_path, "new", "y.yaml", "--from", SOURCE, "--author", "me", "--set", "author.name=you")
+    assert twice.returncode == 2
+    assert "is set to you and to me" in twice.stderr
+
+
+def test_a_refused_recipe_is_told_as_not_written_and_without_lines(tmp_path: Path) -> None:
+    name = "qwen3.5-397b-a17b/h200/me-tp2-pp4-ep32"
+    ran = _openrecipes(tmp_path, "new", name, "--from", SOURCE, "--author", "me", "--set", "layout.tp=4", "--json")
+    assert ran.returncode == 1
+    problems = json.loads(ran.stdout)["problems"]
+    assert {(one["file"], one["line"]) for one in problems} == {(f"recipes/{name}.yaml (not written)", None)}
+    assert list(tmp_path.iterdir()) == []

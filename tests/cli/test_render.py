@@ -70,7 +70,7 @@ def test_a_refusal_names_the_files_line_and_a_wrong_setting_is_wrong_usage(tmp_p
     assert (problem["line"], problem["rule"]) == (line, "layout-split-middle")
     wrong = render(NAME, "--set", "layout.tpp=4")
     assert (wrong.returncode, wrong.stdout) == (2, "")
-    assert "--set:layout.tpp: is no key of a recipe" in wrong.stderr
+    assert "--set layout.tpp: is no key of a recipe" in wrong.stderr
     assert render(NAME, "--set", "layout.dp=8").returncode == 1
 
 

@@ -359,3 +359,21 @@ def test_a_key_that_stands_there_as_null_is_in_the_recipe() -> None:
     assert published().layout.offload is None
     (told,) = overridden(published(), ["layout.offload=optimizer"]).deviations
     assert told == "layout.offload=optimizer (--set; the recipe has null)"
+
+
+@pytest.mark.parametrize(
+    ("setting", "said", "mend"),
+    [
+        ("foo", "--set foo: is no KEY=VALUE, and no key of a recipe", "write --set KEY=VALUE; "),
+        ("tp", "--set tp: is no KEY=VALUE, and no key of a recipe", "write layout.tp=VALUE"),
+        ("=3", "--set: names no key", "write KEY=VALUE"),
+        ("tp=3", "--set tp: is no key of a recipe", "write layout.tp"),
+        ("layout.tp", "--set layout.tp: has no value", "write --set layout.tp=VALUE"),
+    ],
+)
+def test_a_setting_of_another_form_is_told_the_form(setting: str, said: str, mend: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        overridden(published(), [setting])
+    (problem,) = refused.value.problems
+    assert str(problem).startswith(said)
+    assert problem.mend.startswith(mend)
