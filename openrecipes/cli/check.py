@@ -11,9 +11,9 @@ from openrecipes.check.report import check_files
 from openrecipes.cli import output
 from openrecipes.cli.model_plugins import without_plugins
 from openrecipes.cli.names import library, recipe_file
-from openrecipes.problems import Problem, UsageError, in_order
+from openrecipes.problems import Problem, UsageError, in_order, unreadable
 from openrecipes.recipe.library import is_folder, recipes_below
-from openrecipes.targets.profile_kind import is_profile
+from openrecipes.targets.profile_kind import Kind, kind_of
 
 app = typer.Typer(add_completion=False)
 
@@ -34,27 +34,55 @@ def check(
     """
     recipes = library()
     missing: list[Problem] = []
-    files = tuple(dict.fromkeys(_files(paths or [str(recipes.root)], missing)))
-    profiles = tuple(file for file in files if is_profile(file))
+    kinds = dict(_files(paths or [str(recipes.root)], missing))
+    files = tuple(file for file, kind in kinds.items() if kind != "other")
+    profiles = tuple(file for file in files if kinds[file] == "profile")
     with without_plugins():
         report = check_files([file for file in files if file not in profiles], strict=strict)
-        report = replace(report, problems=in_order((*missing, *report.problems, *_of_profiles(profiles))))
+        of_profiles = (replace(p, severity="error") if strict else p for p in _of_profiles(profiles))
+        report = replace(report, problems=in_order((*missing, *report.problems, *of_profiles)))
     document = {"files": len(files), "problems": [problem.document() for problem in report.problems]}
     counted = f"{len(profiles)} cluster profile{'' if len(profiles) == 1 else 's'} and " if profiles else ""
     output.result(document, as_json=json, text="\n".join([*map(str, report.problems), counted + report.summary]))
+    left = len(kinds) - len(files)
+    if left:
+        output.say(f"{_files_counted(left)} in the folders left out: no recipe, no cluster profile")
     if any(problem.rule == "file-readable" for problem in report.problems):
         raise typer.Exit(UsageError.exit_status)
     if report.errors:
         raise typer.Exit(1)
 
 
-def _files(names: list[str], missing: list[Problem]) -> Iterator[Path]:
-    """The files that the names mean; what names nothing goes to `missing`."""
+def _files(names: list[str], missing: list[Problem]) -> Iterator[tuple[Path, Kind]]:
+    """The files that the names mean, with what they are meant as; what names nothing goes to `missing`.
+
+    A file that is named is a recipe or a profile, and so is every file of a library; in other folders may lie others.
+    """
     for name in names:
         try:
-            yield from recipes_below(Path(name)) if name and is_folder(Path(name)) else [recipe_file(name)]
+            if name and is_folder(Path(name)):
+                yield from _in_folder(name).items()
+            else:
+                file = recipe_file(name)
+                yield file, kind_of(file, otherwise="recipe")
         except UsageError as error:
             missing.extend(error.problems)
+
+
+def _in_folder(name: str) -> dict[Path, Kind]:
+    """Every YAML file below a folder. Raises: UsageError if none is a recipe or a profile."""
+    found: dict[Path, Kind] = {}
+    for file in recipes_below(Path(name)):
+        in_library = file.parts[-4:-3] == ("recipes",)
+        found[file] = kind_of(file, otherwise="recipe" if in_library else "other")
+    if set(found.values()) == {"other"}:
+        what = f"holds no recipe and no cluster profile, only {_files_counted(len(found))} of other kinds"
+        raise unreadable(name, what, "name a folder with recipes")
+    return found
+
+
+def _files_counted(number: int) -> str:
+    return f"{number} YAML file{'' if number == 1 else 's'}"
 
 
 def _of_profiles(files: tuple[Path, ...]) -> Iterator[Problem]:
