@@ -1,8 +1,10 @@
 """The console script: finds the verb, runs it, and turns what it raises into an exit status."""
 
+import contextlib
 import gc
 import importlib
 import json
+import os
 import sys
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -11,7 +13,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 import openrecipes
-from openrecipes.problems import Problem, ProblemsError, UsageError
+from openrecipes.problems import OutsideError, Place, Problem, ProblemsError, UsageError
 
 # Verb, the module that defines it, one line for --help. A module is imported only when its verb runs,
 # so that `--help` costs no more than typer itself.
@@ -98,42 +100,72 @@ def main() -> None:
     if debug:
         # It may stand anywhere; the verbs need not know it.
         sys.argv = [sys.argv[0], *(word for word in sys.argv[1:] if word != "--debug")]
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # the caller closed it
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
     try:
-        # What typer.Exit said; of a verb that ended by itself, None.
-        status = app(standalone_mode=False, prog_name="openrecipes")
-        sys.exit(status if isinstance(status, int) else 0)
-    except typer.Abort:
-        sys.stderr.write("aborted\n")
-        sys.exit(1)
-    except ProblemsError as error:
-        _print_problems(error)
-        sys.exit(error.exit_status)
-    except KeyboardInterrupt:
-        sys.stderr.write("interrupted\n")
-        sys.exit(130)
+        status = _status(debug=debug)
+        sys.stdout.flush()
     except BrokenPipeError:
         # The reader (head, less) went away; leave quietly, and keep Python from flushing into nothing.
         sys.stdout = None
-        sys.exit(141)
+        status = 141
+    except OSError as error:
+        if debug:
+            raise
+        status = _unwritten(error)
+    sys.exit(status)
+
+
+def _status(*, debug: bool) -> int:
+    """The exit status of the call, and what is wrong with it on the streams. Raises: OSError where these are full."""
+    try:
+        # What typer.Exit said; of a verb that ended by itself, None.
+        status = app(standalone_mode=False, prog_name="openrecipes")
+        return status if isinstance(status, int) else 0
+    except typer.Abort:
+        sys.stderr.write("aborted\n")
+        return 1
+    except ProblemsError as error:
+        _print_problems(error)
+        return error.exit_status
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted\n")
+        return 130
+    except BrokenPipeError:
+        raise
     except Exception as error:
         from openrecipes.cli import usage  # noqa: PLC0415  (no right call needs it)
 
         if usage.is_bare_call(error):
-            sys.exit(UsageError.exit_status)
+            return UsageError.exit_status
         if usage.is_usage_error(error):
             _print_problems(UsageError(usage.usage_problem(error)))
-            sys.exit(UsageError.exit_status)
-        if debug:
+            return UsageError.exit_status
+        if debug or usage.is_full(error):
             raise
         sys.stderr.write(
             f"openrecipes: a bug: {type(error).__name__}: {error}\n"
             "  mend: run it again with --debug and report the traceback   [bug]\n"
         )
-        sys.exit(1)
+        return 1
+
+
+def _unwritten(error: OSError) -> int:
+    """The exit status where a stream or file could not take what was written; what it held is lost."""
+    sys.stdout = None  # else Python writes the rest into it at the end, in vain
+    what, mend = f"cannot write: {error.strerror or error}", "free space, or write elsewhere"
+    with contextlib.suppress(OSError):
+        _print_problems(
+            OutsideError(
+                Problem(place=Place(file=str(error.filename or "")), rule="write-failed", what=what, mend=mend)
+            )
+        )
+    return OutsideError.exit_status
 
 
 def _print_problems(error: ProblemsError) -> None:
-    if "--json" in sys.argv[1:]:
+    if "--json" in sys.argv[1:] and sys.stdout is not None:
         _print_json(error.problems)
     for problem in error.problems:
         sys.stderr.write(f"{problem}\n")

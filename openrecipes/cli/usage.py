@@ -4,10 +4,12 @@ Typer's classes lie in different places from version to version, and their words
 they hold. Loaded only where a call is wrong.
 """
 
+import errno
 from typing import Any, Final
 
 from openrecipes.problems import Place, Problem, nearest
 
+_FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 _NEEDS: Final = {
     "int_parsing": "{value} is no whole number",
     "int_from_float": "{value} is no whole number",
@@ -29,6 +31,11 @@ def is_usage_error(error: BaseException) -> bool:
 def is_bare_call(error: BaseException) -> bool:
     """Whether nothing was called, and typer has shown the help for it."""
     return type(error).__name__ == "NoArgsIsHelpError"
+
+
+def is_full(error: BaseException) -> bool:
+    """Whether the system could not take what was written, to a stream or a file: a full disk, a quota, a broken one."""
+    return isinstance(error, OSError) and error.errno in _FULL
 
 
 def usage_problem(error: Any) -> Problem:

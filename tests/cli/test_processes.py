@@ -45,3 +45,36 @@ def test_the_console_script_and_the_module_are_one() -> None:
     done = subprocess.run([script, "--version"], capture_output=True, text=True, check=True)
     assert done.stdout == openrecipes("--version").stdout
     assert done.stdout.startswith("openrecipes ")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("rank",), ("rank", "--json"), ("--version",), ("--help",), ("check", "no-such-recipe", "--json")],
+    ids=" ".join,
+)
+def test_a_full_disk_under_the_output_is_told_as_such(words: tuple[str, ...]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "openrecipes", *words],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            cwd=ROOT,
+        )
+    assert done.returncode == 3
+    assert "cannot write: No space left on device" in done.stderr
+    assert "bug" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+
+
+def test_a_closed_output_and_a_reader_gone_are_no_bugs() -> None:
+    script = f"{sys.executable} -m openrecipes"
+    closed = subprocess.run(
+        ["bash", "-c", f"{script} rank >&- && {script} --version | true"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+    )
+    assert (closed.returncode, closed.stdout, closed.stderr) == (0, "", "")
