@@ -9,6 +9,7 @@ from openrecipes.compare.side import Side, published_side, run_side
 from openrecipes.logs.sources import log_files
 from openrecipes.problems import Place, Problem, UsageError, together
 from openrecipes.recipe.read import LocatedRecipe
+from openrecipes.score.run_evidence import refuse_once
 
 PUBLISHED = "published"
 
@@ -72,14 +73,7 @@ def _is_run(name: str) -> bool:
     """Whether a name is a run's: a folder, or a file that is no recipe."""
     path = Path(name)
     if name == "-":
-        raise UsageError(
-            Problem(
-                place=Place(file="-"),
-                rule="log-is-a-file",
-                what="a comparison needs the log's hash, and standard input cannot be read twice",
-                mend="save the log to a file and name that",
-            )
-        )
+        refuse_once(name, "a comparison")
     try:
         return path.is_dir() or (path.is_file() and path.suffix not in (".yaml", ".yml"))
     except (OSError, ValueError):

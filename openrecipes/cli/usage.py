@@ -5,9 +5,10 @@ they hold. Loaded only where a call is wrong.
 """
 
 import errno
+from errno import ENAMETOOLONG
 from typing import Any, Final
 
-from openrecipes.problems import Place, Problem, nearest
+from openrecipes.problems import Place, Problem, nearest, unreadable
 
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 _NEEDS: Final = {
@@ -24,8 +25,8 @@ _NEEDS: Final = {
 
 
 def is_usage_error(error: BaseException) -> bool:
-    """Whether typer raised it for a wrong call."""
-    return hasattr(error, "format_message") and getattr(error, "exit_code", None) == 2
+    """Whether typer raised it for a wrong call, or the system for a name that no file can have."""
+    return _is_too_long(error) or (hasattr(error, "format_message") and getattr(error, "exit_code", None) == 2)
 
 
 def is_bare_call(error: BaseException) -> bool:
@@ -40,8 +41,15 @@ def is_full(error: BaseException) -> bool:
 
 def usage_problem(error: Any) -> Problem:
     """What is wrong with the call, at the option or argument, and where to find what is right."""
+    if _is_too_long(error):
+        (problem,) = unreadable(str(error.filename), "is longer than the name of a file can be").problems
+        return problem
     what, mend = _said(error)
     return Problem(place=Place(key=_name(error)), rule="usage", what=what, mend=mend or _help(error))
+
+
+def _is_too_long(error: BaseException) -> bool:
+    return isinstance(error, OSError) and error.errno == ENAMETOOLONG and error.filename is not None
 
 
 def _name(error: Any) -> str:

@@ -38,7 +38,7 @@ def watch(
     """
     named, _ = together(
         lambda: recipe_named(recipe).recipe if recipe else None,
-        lambda: log_files([log for log in logs if log == "-" or not Path(log).is_dir()]),
+        lambda: log_files([log for log in logs if not Path(log or "-").is_dir()]),
     )
     run = WatchedRun(logs, named)
     last = run.look(is_last=True) if once else _watched(run, interval, is_silent=json)

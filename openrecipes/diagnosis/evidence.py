@@ -3,14 +3,14 @@
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from openrecipes.diagnosis.findings import Finding, SignScanner, with_ranks
 from openrecipes.logs.run_log import RunLog, read_log
-from openrecipes.logs.sources import RUN_LOG, chunks, damage, log_files, opened
+from openrecipes.logs.sources import RUN_LOG, chunks, damage, gives_once, log_files, opened
 from openrecipes.problems import Problem
 from openrecipes.recipe.model import Recipe
 from openrecipes.recipe.read import read_recipe
@@ -65,11 +65,11 @@ def read_evidence(sources: Sequence[str], recipe: Recipe | None = None) -> Evide
     ranks = {pid: said for scanner in scanners for pid, said in scanner.said_ranks.items()}
     found = (finding for scanner in scanners for finding in scanner.findings)
     findings = (with_ranks(finding, ranks, log.arguments) for finding in found)
-    named = replace(log, files=tuple("-" if file == spooled else file for file in log.files))
+    named = replace(log, files=tuple(spooled.get(file, file) for file in log.files))
     claims = [Success(file=s.file, line=s.succeeded[0], text=s.succeeded[1]) for s in scanners if s.succeeded]
     return Evidence(
         log=replace(named, problems=tuple(_unread(log.problems, spooled))),
-        findings=tuple(replace(f, file="-") if f.file == spooled else f for f in findings),
+        findings=tuple(replace(f, file=spooled.get(f.file, f.file)) for f in findings),
         success=claims[-1] if claims else None,
         record=record,
         job=job,
@@ -88,22 +88,25 @@ def _recipe(directory: RunDirectory) -> Recipe | None:
 
 
 @contextmanager
-def _readable(sources: Sequence[str]) -> Iterator[tuple[list[str], str | None]]:
-    """The sources as files that can be read twice, and the file that stands for standard input, if one does."""
-    if "-" not in sources:
-        yield list(sources), None
-        return
-    with tempfile.NamedTemporaryFile(prefix="openrecipes-log-") as spool:
-        shutil.copyfileobj(sys.stdin.buffer, spool)
-        spool.flush()
-        yield [spool.name if source == "-" else source for source in sources], spool.name
+def _readable(sources: Sequence[str]) -> Iterator[tuple[list[str], Mapping[str, str]]]:
+    """The sources as files that can be read twice, and which of them stand for standard input or a pipe."""
+    with ExitStack() as spools:
+        spooled: dict[str, str] = {}
+        for source in dict.fromkeys(filter(gives_once, sources)):
+            spool = spools.enter_context(tempfile.NamedTemporaryFile(prefix="openrecipes-log-"))
+            once = sys.stdin.buffer if source == "-" else spools.enter_context(Path(source).open("rb"))
+            shutil.copyfileobj(once, spool)
+            spool.flush()
+            spooled[spool.name] = source
+        at = {source: file for file, source in spooled.items()}
+        yield [at.get(source, source) for source in sources], spooled
 
 
-def _unread(problems: Sequence[Problem], spooled: str | None) -> Iterator[Problem]:
+def _unread(problems: Sequence[Problem], spooled: Mapping[str, str]) -> Iterator[Problem]:
     """Why a file could not be read at all, or not to its end."""
     for problem in problems:
         if problem.rule in ("log-empty", "log-binary", "log-damaged"):
-            place = replace(problem.place, file="-") if problem.place.file == spooled else problem.place
+            place = replace(problem.place, file=spooled.get(problem.place.file, problem.place.file))
             yield replace(problem, place=place, severity="warning")
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from openrecipes.logs.sources import CHUNK, RUN_LOG, log_files
+from openrecipes.logs.sources import CHUNK, RUN_LOG, gives_once, log_files
 from openrecipes.problems import UsageError, unreadable
 
 _COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd")
@@ -13,12 +13,13 @@ class GrowingLogs:
     """The files of one run as they grow; files of a directory that appear later are followed too.
 
     A file that is cut short or replaced is read again from its beginning.
-    Raises: UsageError for standard input, and for a compressed file, which does not grow.
+    Raises: UsageError for standard input, for a pipe, and for a compressed file, which does not grow.
     """
 
     def __init__(self, sources: Sequence[str]) -> None:
-        if "-" in sources:
-            raise unreadable("-", "standard input cannot be watched", "write it to a file and name that")
+        for source in filter(gives_once, sources):
+            name = "standard input" if source == "-" else "a pipe"
+            raise unreadable(source, f"{name} cannot be watched", "write it to a file and name that")
         self._sources = tuple(sources)
         self._read: dict[str, tuple[int, int]] = {}  # inode and bytes read
 

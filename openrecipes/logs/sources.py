@@ -34,6 +34,11 @@ def log_files(sources: Sequence[str | Path]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(file for files in found for file in files))
 
 
+def gives_once(source: str | Path) -> bool:
+    """Whether a source is standard input or a pipe, which nobody can read again."""
+    return str(source) == "-" or Path(source).is_fifo()
+
+
 def natural(name: str) -> tuple[tuple[int, int, str], ...]:
     """A sorting key under which numbers in a name count as numbers."""
     pieces = re.split(r"(\d{1,18})", name)

@@ -18,9 +18,9 @@ def named_source(name: str, revision: str | None = None) -> Source:
     for files that cannot be read.
     """
     path = Path(name)
-    if path.exists():
+    if name and path.exists():
         return open_source(path, name=name)
-    if not path.is_absolute() and shipped(name).exists():
+    if name and not path.is_absolute() and shipped(name).exists():
         return open_source(shipped(name), name=name)
     if _is_dataset_id(name):
         folder, commit = downloaded(name, revision)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from openrecipes.logs.run_log import RunLog, read_log
-from openrecipes.logs.sources import chunks, damage, log_files, opened
+from openrecipes.logs.sources import chunks, damage, gives_once, log_files, opened
 from openrecipes.logs.step import StepRecord
 from openrecipes.problems import Place, Problem, UsageError
 from openrecipes.runs.arrivals import Arrivals, Unfit, arrivals
@@ -74,15 +74,7 @@ def read_run(source: str) -> Run:
 
     Raises: UsageError if there is no such thing, it cannot be read, or its record does not fit.
     """
-    if source == "-":
-        raise UsageError(
-            Problem(
-                place=Place(file="-"),
-                rule="log-is-a-file",
-                what="a score needs the log's hash, and standard input cannot be read twice",
-                mend="save the log to a file and name that",
-            )
-        )
+    refuse_once(source, "a score")
     files = tuple(Path(name) for name in log_files([source]))
     before = _state(files)
     contents = [_content(file) for file in files]
@@ -90,6 +82,16 @@ def read_run(source: str) -> Run:
     sha256 = _sha256(files, Path(source), contents)
     lines = contents[0].line_feeds if len(contents) == 1 else 0
     return _run(source, log, sha256, lines, changed=_state(files) != before)
+
+
+def refuse_once(source: str, what: str) -> None:
+    """Nothing, unless the source is standard input or a pipe. Raises: UsageError, which says what needs more."""
+    if gives_once(source):
+        told = (
+            f"{what} needs the log's hash, and {'standard input' if source == '-' else 'a pipe'} cannot be read twice"
+        )
+        mend = "save the log to a file and name that"
+        raise UsageError(Problem(place=Place(file=source), rule="log-is-a-file", what=told, mend=mend))
 
 
 def _run(source: str, log: RunLog, sha256: str, line_feeds: int, *, changed: bool) -> Run:
