@@ -1,5 +1,6 @@
 """GPUs: memory, peak, interconnect and the instances that hold them, read from gpus.yaml."""
 
+import re
 from functools import lru_cache
 from typing import Literal
 
@@ -7,7 +8,7 @@ from pydantic import Field
 
 from openrecipes.catalog.data_files import CatalogData, read_catalog_file
 from openrecipes.catalog.facts import NumberFact, PairFact, TextFact, WholeFact
-from openrecipes.problems import Place, Problem, UsageError, nearest
+from openrecipes.problems import Place, Problem, UsageError
 
 
 class Instance(CatalogData):
@@ -53,22 +54,27 @@ def all_gpus() -> tuple[Gpu, ...]:
 
 
 def gpu(name: str) -> Gpu:
-    """The GPU of this name.
+    """The GPU of this name, in upper or lower case.
 
-    Raises: UsageError naming the nearest known one.
+    Raises: UsageError naming the known ones.
     """
-    known = {entry.name: entry for entry in all_gpus()}
-    if name in known:
-        return known[name]
-    close = nearest(name, known)
-    raise UsageError(
-        Problem(
-            place=Place(key="gpu.type"),
-            rule="gpu-known",
-            what=f"{name} is not in the catalogue of GPUs",
-            mend=f"use {close}" if close else f"use one of {', '.join(known)}, or add it to catalog/gpus.yaml",
-        )
-    )
+    found = find_gpu(name) or next((entry for entry in all_gpus() if entry.name.lower() == name.lower()), None)
+    if found is not None:
+        return found
+    what, mend = unknown_gpu(name)
+    raise UsageError(Problem(place=Place(key="gpu.type"), rule="gpu-known", what=what, mend=mend))
+
+
+def unknown_gpu(name: str) -> tuple[str, str]:
+    """What to say of a name that is no GPU's, and what to write for it.
+
+    A100 is one letter from H100 and another GPU: only a name that holds a known one (`NVIDIA-H200-SXM`) means it.
+    """
+    words = re.split(r"[^A-Z0-9]+", name.upper())
+    known = [entry.name for entry in all_gpus()]
+    meant = [one for one in known if one in words or one == "".join(words)]
+    listed = f"one of {', '.join(known)}; another GPU is a new entry of openrecipes/catalog/gpus.yaml in a checkout"
+    return f"{name} is not in the catalogue of GPUs", f"write {meant[0] if len(meant) == 1 else listed}"
 
 
 def find_gpu(name: str) -> Gpu | None:

@@ -72,6 +72,6 @@ def price(price_id: str) -> Price:
             place=Place(),
             rule="price-known",
             what=f"{price_id} is not in the catalogue of prices",
-            mend=f"use {close}" if close else f"use one of {', '.join(known)}, or add it to catalog/prices.yaml",
+            mend=f"use {close}" if close else f"use one of {', '.join(known)}",
         )
     )

@@ -109,7 +109,7 @@ def usd_price(subject: Subject) -> Iterator[Finding]:
             key="result.usd_per_million_tokens",
             what=f"{subject.written('result.usd_per_million_tokens')}, but "
             + (f"the catalogue has no price of {instance}" if instance else "gpu.instance is null"),
-            mend="set it to null, or name an instance of the catalogue (catalog/prices.yaml)",
+            mend="set it to null, or name an instance of the catalogue (openrecipes/catalog/prices.yaml of a checkout)",
         )
 
 

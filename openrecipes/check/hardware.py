@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from openrecipes.catalog.gpus import all_gpus, find_instance
+from openrecipes.catalog.gpus import find_instance, unknown_gpu
 from openrecipes.catalog.prices import default_price
 from openrecipes.check.rule import Finding, Section, rule
 from openrecipes.check.subject import Subject
@@ -23,16 +23,9 @@ def model_known(subject: Subject) -> Iterator[Finding]:
 @rule("gpu-known", Section.HARDWARE, "the GPU is in the catalogue.")
 def gpu_known(subject: Subject) -> Iterator[Finding]:
     """A GPU without peak, memory and price."""
-    name = subject.recipe.gpu.type
-    if subject.gpu is not None:
-        return
-    known = [entry.name for entry in all_gpus()]
-    guess = nearest(name.upper(), known)
-    yield Finding(
-        key="gpu.type",
-        what=f"{name} is not in the catalogue of GPUs",
-        mend=f"write {guess or 'one of ' + ', '.join(known)}, or add it to catalog/gpus.yaml",
-    )
+    if subject.gpu is None:
+        what, mend = unknown_gpu(subject.recipe.gpu.type)
+        yield Finding(key="gpu.type", what=what, mend=mend)
 
 
 @rule("gpu-memory", Section.HARDWARE, "memory_gb is the catalogue's figure for the GPU.")

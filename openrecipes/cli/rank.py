@@ -48,7 +48,8 @@ def rank(
 def _known(option: str, name: str | None, names: list[str]) -> None:
     if name is None or name.lower() in {known.lower() for known in names}:
         return
-    close = nearest(name, names)
+    # One letter makes another GPU, not a slip.
+    close = nearest(name, names) if option == "--model" else None
     mend = f"write {close}" if close else f"write one of {', '.join(dict.fromkeys(names))}"
     raise UsageError(
         Problem(place=Place(key=option), rule="rank-known", what=f"nothing here is called {name}", mend=mend)

@@ -80,9 +80,13 @@ def _by_hand(stated: Stated, given: dict[str, object], price_id: str | None, *, 
         model_name=stated.model,
         price=price(price_id) if price_id else None,
     )
-    kind = f"{stated.gpus} x {stated.gpu}" if stated.gpu else f"{stated.gpus} GPU{'' if stated.gpus == 1 else 's'}"
+    kind = (
+        f"{stated.gpus} x {expected.gpu_type}"
+        if expected.gpu_type
+        else f"{stated.gpus} GPU{'' if stated.gpus == 1 else 's'}"
+    )
     work = f"{stated.global_batch:,} rows of {stated.row_tokens:,} tokens a step"
-    return Subject(recipe=None, expected=expected, title=f"{stated.model or 'A run'} on {kind}, {work}")
+    return Subject(recipe=None, expected=expected, title=f"{expected.model or 'A run'} on {kind}, {work}")
 
 
 def _usage(what: str, mend: str) -> UsageError:

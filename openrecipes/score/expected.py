@@ -104,7 +104,8 @@ def expected_by_hand(
     chip = gpu(gpu_type) if gpu_type else None
     shape = model(model_name) if model_name else None
     cost = price or next((found for found in map(default_price, _instances(chip)) if found), None)
-    no_mfu: str | None = "MFU needs a GPU and a model: name them with --gpu and --model"
+    needs = (("a GPU: name it with --gpu", chip), ("a model: name it with --model", shape))
+    no_mfu: str | None = f"MFU needs {' and '.join(words for words, found in needs if found is None)}"
     if chip is not None and shape is not None:
         no_mfu = _why_no_mfu(chip.name, chip, shape.name, shape)
     no_price = f"no instance price is known for {chip.name}" if chip else "$ needs a GPU: name it with --gpu"
@@ -112,8 +113,8 @@ def expected_by_hand(
         gpus=gpus,
         global_batch=global_batch,
         row_tokens=row_tokens,
-        model=model_name,
-        gpu_type=gpu_type,
+        model=shape.name if shape else None,
+        gpu_type=chip.name if chip else None,
         gpu=chip,
         active_params=_active_params(shape) if shape else None,
         flops=token_flops(shape, [row_tokens]) if shape else None,

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Final
 
-from openrecipes.catalog.gpus import all_gpus, find_gpu, find_instance
+from openrecipes.catalog.gpus import find_gpu, find_instance, unknown_gpu
 from openrecipes.layouts.degrees import gpus_of_a_node
 from openrecipes.located_yaml import Path_, dotted
-from openrecipes.problems import Place, Problem, nearest
+from openrecipes.problems import Place, Problem
 from openrecipes.recipe.model import Recipe
 from openrecipes.targets.profile import Profile
 
@@ -32,10 +32,7 @@ def stated_gpus(profile: Profile) -> Iterator[tuple[Path_, str, str]]:
 def gpu_contradictions(profile: Profile) -> Iterator[tuple[Path_, str, str, str]]:
     """A GPU that nobody knows, and two keys that say two: path of the key, rule, what, mend."""
     if profile.gpu is not None and find_gpu(profile.gpu.type) is None:
-        known = [card.name for card in all_gpus()]
-        guess = nearest(profile.gpu.type.upper(), known)
-        what = f"{profile.gpu.type} is not in the catalogue of GPUs"
-        yield ("gpu", "type"), "gpu-known", what, f"write {guess or 'one of ' + ', '.join(known)}"
+        yield ("gpu", "type"), "gpu-known", *unknown_gpu(profile.gpu.type)
         return
     stated = tuple(stated_gpus(profile))
     for path, word, name in stated[1:]:

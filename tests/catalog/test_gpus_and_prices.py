@@ -2,7 +2,7 @@ import pytest
 from pydantic import ValidationError
 
 from openrecipes.catalog.data_files import validate
-from openrecipes.catalog.gpus import Gpu, all_gpus, find_gpu, find_instance, gpu
+from openrecipes.catalog.gpus import Gpu, all_gpus, find_gpu, find_instance, gpu, unknown_gpu
 from openrecipes.catalog.headlines import all_headlines, headlines_of
 from openrecipes.catalog.models import model
 from openrecipes.catalog.prices import all_prices, default_price, price
@@ -72,11 +72,10 @@ def test_every_headline_is_of_a_known_model_and_gpu() -> None:
     assert headlines_of("Qwen3-32B") == ()
 
 
-def test_unknown_names_name_the_nearest() -> None:
-    with pytest.raises(UsageError, match="use H200"):
-        gpu("H2000")
-    with pytest.raises(UsageError, match="use one of H100, H200, B200, CPU"):
-        gpu("TPUv7")
+def test_unknown_names_name_the_nearest_price_and_all_gpus() -> None:
+    for name in ("H2000", "TPUv7"):
+        with pytest.raises(UsageError, match="write one of H100, H200, B200, CPU"):
+            gpu(name)
     with pytest.raises(UsageError, match="us-east-1-2026-09/p5en"):
         price("aws-on-demand-us-east-1-2026-10/p5en.48xlarge")
     assert find_gpu("H2000") is None
@@ -89,3 +88,28 @@ def test_a_fact_without_a_source_is_refused() -> None:
     for change in ({"memory_gb": {"value": 141, "retrieved": "2026-01-01"}}, {"memory_gb": 141}, {"colour": "green"}):
         with pytest.raises(ValidationError):
             validate({**good, **change}, Gpu)
+
+
+@pytest.mark.parametrize("name", ["h200", "H200", "b200", "cpu", "Cpu"])
+def test_a_gpu_is_found_in_upper_and_lower_case(name: str) -> None:
+    assert gpu(name).name == name.upper()
+
+
+@pytest.mark.parametrize(
+    ("name", "mend"),
+    [
+        ("NVIDIA-H200-SXM", "write H200"),
+        ("nvidia h100 80gb hbm3", "write H100"),
+        ("H-200", "write H200"),
+        ("h200", "write H200"),
+        ("A100", "write one of H100, H200, B200, CPU;"),
+        ("H20", "write one of"),
+        ("H2000", "write one of"),
+        ("GB200", "write one of"),
+        ("H100 or H200", "write one of"),
+    ],
+)
+def test_another_gpu_is_no_slip_of_a_known_one(name: str, mend: str) -> None:
+    what, said = unknown_gpu(name)
+    assert what == f"{name} is not in the catalogue of GPUs"
+    assert said.startswith(mend)

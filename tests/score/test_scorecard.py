@@ -115,6 +115,22 @@ def test_no_gpu_no_price_and_no_model_give_null_with_a_note() -> None:
     assert document["mfu_note"] == "no model and GPU were named; no GPU was named"
 
 
+@pytest.mark.parametrize(
+    ("named", "said"),
+    [
+        ({"gpu_type": "h200"}, "MFU needs a model: name it with --model"),
+        ({"model_name": "qwen3-32b"}, "MFU needs a GPU: name it with --gpu"),
+        ({}, "MFU needs a GPU: name it with --gpu and a model: name it with --model"),
+        ({"gpu_type": "h200", "model_name": "qwen3-32b"}, None),
+    ],
+)
+def test_only_what_is_missing_for_an_mfu_is_asked_for(named: dict[str, str], said: str | None) -> None:
+    expected = expected_by_hand(gpus=2, global_batch=8, row_tokens=1024, **named)
+    assert expected.no_mfu == said
+    assert expected.gpu_type in (None, "H200")
+    assert expected.model in (None, "Qwen3-32B")
+
+
 def h200(**changes: object) -> Expected:
     by_hand = expected_by_hand(
         gpus=128, global_batch=128, row_tokens=8192, gpu_type="H200", model_name="Qwen3.5-397B-A17B"
