@@ -139,7 +139,9 @@ def attach(root: Path) -> RunBook:
     """
     run = open_run_directory(root)
     book = RunBook(run, run.record())
-    if not book.record.has_ended:
+    if book.record.has_ended:
+        output.say(_ended_before(book))
+    else:
         stay(book, _found(book), read_recipe(run.recipe))
     return book
 
@@ -151,13 +153,21 @@ def stop_run(root: Path) -> RunBook:
     """
     run = open_run_directory(root)
     book = RunBook(run, run.record())
-    if not book.record.has_ended:
+    if book.record.has_ended:
+        output.say(_ended_before(book))
+    else:
         job = _found(book)
         with stop_request() as request:
             stop(job, request)
         book.note(submission=job.submission)
         book.ended(was_stopped=True)
     return book
+
+
+def _ended_before(book: RunBook) -> str:
+    """What became of a run that there is nothing more to do with."""
+    outcome, reason = book.record.outcome, book.record.reason
+    return f"{book.run.root} has ended already: {outcome}{f', {reason}' if reason else ''}"
 
 
 def _found(book: RunBook) -> Job:

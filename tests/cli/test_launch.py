@@ -12,6 +12,7 @@ import fake_trainer
 import pytest
 import yaml
 from called import Called, openrecipes
+from made_run_directories import job, made
 from smoke_recipe import write_smoke_recipe
 
 from openrecipes.runs.directory import open_run_directory
@@ -155,3 +156,11 @@ def test_a_call_that_is_unclear_is_wrong_usage(place: Place, words: list[str], s
     done = place.call(*CALL, *words)
     assert done.returncode == 2
     assert says in done.stderr
+
+
+@pytest.mark.parametrize("option", ["--stop", "--attach"])
+def test_of_a_run_that_has_ended_it_is_said_that_there_is_nothing_to_do(tmp_path: Path, option: str) -> None:
+    run = made(tmp_path / "run", of_job=job(), outcome="interrupted", reason="stopped by the caller")
+    done = openrecipes("launch", option, run.root)
+    assert done.returncode == (0 if option == "--stop" else 130)
+    assert done.stderr == f"{run.root} has ended already: interrupted, stopped by the caller\n"
