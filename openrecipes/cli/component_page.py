@@ -1,4 +1,4 @@
-"""A component test for people: plain lines, never cut."""
+"""A component test for people: plain lines of 80 columns, never cut."""
 
 from typing import Final
 

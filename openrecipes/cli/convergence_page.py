@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from math import isfinite
 
 from openrecipes import units
-from openrecipes.cli.columns import columns
+from openrecipes.cli.columns import columns, explained
 from openrecipes.cli.curve_picture import curve_picture
 from openrecipes.correctness.convergence import Convergence
 from openrecipes.correctness.convergence_bridge import BridgeVerdict
@@ -12,7 +12,7 @@ from openrecipes.verdict.convergence_rules import STRICT
 
 
 def convergence_page(found: Convergence) -> str:
-    """Plain lines, never cut."""
+    """Plain lines of 80 columns, never cut."""
     head = (
         f"convergence: {found.result}",
         *columns(
@@ -35,14 +35,15 @@ def _arm(name: str, sha256: str | None) -> str:
 
 def _rules(found: Convergence) -> Iterator[str]:
     rows: list[tuple[str, ...]] = [
-        ("Megatron-Bridge's check", "points", "correlation", "final loss", "pointwise", "outliers", "")
+        ("Megatron-Bridge's check", "points", "correlation", "final loss", "pointwise", "outliers")
     ]
-    rows.extend(_rule(each, decides=each.rule == found.rule) for each in found.bridge)
-    yield from columns(rows, right=(1, 2, 3, 4, 5))
+    rows.extend(map(_rule, found.bridge))
+    verdicts = ("ok" if each.passed else f"FAILS {', '.join(each.failed)}" for each in found.bridge)
+    decides = (" (decides)" if each.rule == found.rule else "" for each in found.bridge)
+    yield from explained(rows, map("".join, zip(verdicts, decides, strict=True)), right=(1, 2, 3, 4, 5))
 
 
-def _rule(each: BridgeVerdict, *, decides: bool) -> tuple[str, ...]:
-    verdict = "ok" if each.passed else f"FAILS {', '.join(each.failed)}"
+def _rule(each: BridgeVerdict) -> tuple[str, ...]:
     return (
         each.rule.name,
         str(each.points_scored),
@@ -50,20 +51,19 @@ def _rule(each: BridgeVerdict, *, decides: bool) -> tuple[str, ...]:
         f"{each.final_loss_difference:.1e}" if isfinite(each.final_loss_difference) else "none",
         str(each.pointwise_failures),
         str(each.outliers),
-        verdict + (" (decides)" if decides else ""),
     )
 
 
 def _strict(found: Convergence) -> Iterator[str]:
     noise = "noise" if found.repeat else ""
-    rows = [(f"strict companion ({STRICT.name})", "", "figure", "bound", noise, "")]
+    rows = [(f"strict companion ({STRICT.name})", "", "figure", "bound", noise)]
     for check in found.strict:
         word = {"pass": "ok", "fail": "FAILS", "not compared": "not compared"}[check.result]
         form = _correlation if check.name == "correlation" else _figure
         heard = form(check.noise) if found.repeat and check.noise is not None else ""
-        rows.append((check.name, word, form(check.value), _figure(check.bound), heard, check.why))
-    shown = rows if found.repeat else [(*row[:4], row[5]) for row in rows]
-    yield from columns(shown, right=(2, 3, 4) if found.repeat else (2, 3))
+        rows.append((check.name, word, form(check.value), _figure(check.bound), heard))
+    shown = rows if found.repeat else [row[:4] for row in rows]
+    yield from explained(shown, (check.why for check in found.strict), right=(2, 3, 4) if found.repeat else (2, 3))
 
 
 def _correlation(value: float | None) -> str:

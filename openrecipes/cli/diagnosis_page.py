@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from openrecipes.cli.columns import hanging
 from openrecipes.diagnosis.diagnose import Diagnosis
 from openrecipes.diagnosis.findings import Finding
 from openrecipes.problems import Place, printable
@@ -52,15 +53,21 @@ def _steps(found: Diagnosis) -> str:
 
 
 def _cause(cause: Finding) -> Iterator[RenderableType]:
-    yield Text.assemble((cause.name, "bold"), f": {cause.trouble.means}")
+    yield _headed(cause.name, f": {cause.trouble.means}")
     if origin_words(cause):
-        yield Text(origin_words(cause))
-    yield Text(f"  {printable(f'{_place(cause)}{cause.text}')}")
-    yield Text.assemble(("mend: ", "bold"), cause.remedy or cause.trouble.remedy)
+        yield Text(hanging(origin_words(cause)))
+    yield Text(hanging(f"{_place(cause)}{cause.text}", first="  ", rest="    "))
+    yield _headed("mend:", f" {cause.remedy or cause.trouble.remedy}")
+
+
+def _headed(head: str, text: str) -> Text:
+    found = Text(hanging(f"{head}{text}"))
+    found.stylize("bold", 0, len(head))
+    return found
 
 
 def _short(other: Finding) -> RenderableType:
-    return Text(f"  {printable(_place(other))}{finding_line(other)}")
+    return Text(hanging(f"{_place(other)}{finding_line(other)}", first="  ", rest="    "))
 
 
 def _place(finding: Finding) -> str:

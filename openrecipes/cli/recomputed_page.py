@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 
-from openrecipes.cli.columns import columns
+from openrecipes.cli.columns import columns, hanging
 from openrecipes.correctness.recomputed import Compared
-from openrecipes.problems import printable
 
 
 def recomputed_page(found: Sequence[Compared], left: Sequence[str], *, ok: bool) -> str:
@@ -13,7 +12,12 @@ def recomputed_page(found: Sequence[Compared], left: Sequence[str], *, ok: bool)
     head = "what was compared comes out again" if ok else "the evidence was not shown to come out again"
     table = columns([("key", "", "stored", "now"), *rows]) if rows else ("nothing was compared",)
     return "\n".join(
-        (head, "", *table, *(("", "Not compared:", *(printable(f"  {one}") for one in left)) if left else ()))
+        (
+            head,
+            "",
+            *table,
+            *(("", "Not compared:", *(hanging(one, first="  ", rest="    ") for one in left)) if left else ()),
+        )
     )
 
 

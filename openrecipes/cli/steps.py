@@ -4,15 +4,16 @@ from typing import Annotated, Any, Final
 
 import typer
 from rich.console import Group
-from rich.table import Table
 from rich.text import Text
 
 from openrecipes.cli import output
+from openrecipes.cli.columns import columns
 from openrecipes.logs.detect import READERS
 from openrecipes.logs.run_log import RunLog, read_log
 from openrecipes.logs.step import StepRecord
 from openrecipes.problems import errors_in
 
+_HEAD: Final = ("step", "time s", "wait s", "train s", "loss", "grad norm", "lr", "tokens", "line")
 _ABSURD: Final = 10**12
 
 app = typer.Typer(add_completion=False)
@@ -52,16 +53,13 @@ def document(log: RunLog) -> dict[str, Any]:
 
 def _table(log: RunLog) -> Group:
     averaged = max((step.interval for step in log.steps), default=1)
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("step", "time s", "wait s", "train s", "loss", "grad norm", "lr", "tokens", "line"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for step in log.steps:
-        table.add_row(*_cells(step))
+    rows = [_HEAD, *map(_cells, log.steps)]
+    head, *lines = columns(rows, right=tuple(range(len(_HEAD))))
     count = f"{len(log.steps)} {'record' if averaged > 1 else 'step'}{'' if len(log.steps) == 1 else 's'}"
     notes = [f"format {log.format or 'unknown'}"]
     notes += [f"each the mean of up to {averaged} steps"] if averaged > 1 else []
     notes += [f"{len(log.attempts)} attempts"] if len(log.attempts) > 1 else []
-    return Group(Text(", ".join([count, *notes])), table)
+    return Group(Text(", ".join([count, *notes])), Text(head, style="bold"), *map(Text, lines))
 
 
 def _cells(step: StepRecord) -> tuple[str, ...]:

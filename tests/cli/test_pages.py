@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from called import openrecipes
+from called import ROOT, openrecipes
 
 from openrecipes.catalog.models import all_models
 from openrecipes.cli.app import VERBS, verb
@@ -29,6 +29,29 @@ def test_a_page_has_80_columns_and_no_blanks_at_the_ends_of_lines(words: tuple[s
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert len(lines) > 5
+    assert [line for line in lines if len(line) > 80 or line != line.rstrip()] == []
+
+
+LOGS = ROOT / "tests/data/logs"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("correctness", "configuration", RECIPE, "qwen3.5-397b-a17b/h200/attune-tp1-pp4-ep32"),
+        ("correctness", "configuration", RECIPE, RECIPE, "--all"),
+        ("correctness", "convergence", LOGS / "h200/ok-dense-tp2sp.log.gz", LOGS / "h200/ok-moe-ep2.log.gz"),
+        ("correctness", "component", "router", "--device", "cpu"),
+        *(("diagnose", log) for log in sorted((LOGS / "h200").glob("fail-*"))[:4]),
+        ("steps", *sorted((LOGS / "h200").glob("ok-*"))),
+    ],
+    ids=lambda words: " ".join(str(word).rpartition("/")[2] for word in words[:3]),
+)
+def test_a_page_of_what_differs_or_failed_has_80_columns_too(words: tuple[object, ...]) -> None:
+    if "component" in words:
+        pytest.importorskip("torch", reason="component tests need torch")
+    lines = openrecipes(*words).stdout.splitlines()
+    assert len(lines) > 3
     assert [line for line in lines if len(line) > 80 or line != line.rstrip()] == []
 
 
