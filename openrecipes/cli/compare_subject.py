@@ -3,7 +3,7 @@
 from functools import partial
 from pathlib import Path
 
-from openrecipes.cli.names import library, recipe_named
+from openrecipes.cli.names import recipe_named, shown_name
 from openrecipes.compare.comparison import Comparison, compare
 from openrecipes.compare.side import Side, published_side, run_side
 from openrecipes.logs.sources import log_files
@@ -58,7 +58,7 @@ def against(base: Side, run: Path) -> Comparison:
 
 
 def _recipe_side(located: LocatedRecipe) -> Side:
-    return published_side(located.recipe, library().short_name(Path(located.file)))
+    return published_side(located.recipe, shown_name(located.file))
 
 
 def _recipe_or_log(name: str) -> LocatedRecipe | None:

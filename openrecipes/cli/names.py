@@ -34,4 +34,14 @@ def recipe_file(name: str) -> Path:
 
     Raises: UsageError if there is none.
     """
-    return library().find(name, beyond=Library(root=shipped("recipes")))
+    return library().find(name, beyond=_shipped())
+
+
+def shown_name(file: str) -> str:
+    """The short name of a recipe's file, here or among those shipped; the file itself if it lies elsewhere."""
+    here, path = library().short_name(Path(file)), Path(file)
+    return here if here != str(path) else _shipped().short_name(path)
+
+
+def _shipped() -> Library:
+    return Library(root=shipped("recipes"))

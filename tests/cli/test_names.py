@@ -38,3 +38,8 @@ def test_an_empty_name_is_not_the_folder(folder: Path, verb: str) -> None:
     found = openrecipes(verb, "", folder=folder)
     assert found.returncode == 2
     assert "an empty name names no" in found.stdout + found.stderr
+
+
+def test_a_shipped_recipe_has_its_short_name_beside_own_ones(folder: Path) -> None:
+    words = ("compare", SHIPPED, SHIPPED.replace("tp2", "tp1"), "--json")
+    assert json.loads(openrecipes(*words, folder=folder).stdout) == json.loads(openrecipes(*words).stdout)
