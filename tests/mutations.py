@@ -105,7 +105,7 @@ MUTATIONS.add("gpu-memory", "gpu.memory_gb", fields({"gpu.memory_gb": 80}))
 _NO_COST: Final = {"result.usd_per_million_tokens": None}
 MUTATIONS.add("gpu-instance", "gpu.instance", fields({"gpu.instance": "AWS p5.48xlarge", **_NO_COST}))
 MUTATIONS.add("gpu-instance-known", "gpu.instance", fields({"gpu.instance": "AWS p5em.48xlarge", **_NO_COST}))
-MUTATIONS.add("gpu-per-node", "gpu.per_node", fields({"gpu.per_node": 16}))
+MUTATIONS.add("gpu-per-node", "gpu.per_node", fields({"gpu.per_node": 16, "stack.network": None}))
 _SLIME_ON_CPU: Final = {"trainer": "slime", "workload.precision": "bf16", "stack.framework": None}
 MUTATIONS.add("gpu-trainer", "gpu.type", fields(_SLIME_ON_CPU), base=SMOKE_FILE)
 
@@ -156,8 +156,9 @@ _ROW_8190: Final = {
 }
 _CP2: Final = {"layout.cp": 2, "layout.dp": 2, "layout.max_tokens_per_gpu": 4095}
 MUTATIONS.add("layout-cp-rows", "layout.cp", fields({**_ROW_8190, **_CP2}), base=DENSE_FILE)
-MUTATIONS.add("layout-nodes", "gpu.count", fields({"gpu.per_node": 7}))
-MUTATIONS.add("layout-tp-node", "layout.tp", fields({"layout.tp": 4, "layout.dp": 8, "gpu.per_node": 2}))
+MUTATIONS.add("layout-nodes", "gpu.count", fields({"gpu.per_node": 7, "stack.network": None}))
+_SMALL_NODES: Final = {"gpu.per_node": 2, "stack.network": None}
+MUTATIONS.add("layout-tp-node", "layout.tp", fields({"layout.tp": 4, "layout.dp": 8, **_SMALL_NODES}))
 _UNPATCHED: Final = {"stack.megatron_lm": "commit 1dcf0daf (megatron-core 0.16.0rc0)"}
 MUTATIONS.add("layout-gate-fix", "stack.megatron_lm", fields({"layout.tp": 4, "layout.dp": 8, **_UNPATCHED}))
 MUTATIONS.add("layout-recompute", "layout.recompute.method", fields({"layout.recompute.method": None}))
@@ -331,6 +332,8 @@ MUTATIONS.add(
     name="DeepEP",
 )
 MUTATIONS.add("words-permute-fusion", "layout.summary", fields({"arguments": None}))
+for said in ("128 GPUs per node, EFA", "8 GPUs in one node, NVLink", "8 GPUs a node, EFA between 2 nodes"):
+    MUTATIONS.add("words-network", "stack.network", fields({"stack.network": said}), name=said)
 MUTATIONS.add("words-patches", "patches", fields({"patches": []}))
 _ADMISSION: Final = "GPUs x (scheduler admission to finish), including startup"
 MUTATIONS.add("words-gpu-hours", "result.gpu_hours_note", fields({"result.gpu_hours_note": _ADMISSION}))

@@ -62,6 +62,7 @@ ALL_RULES: Final[tuple[Rule, ...]] = (
     words.command,
     words.permute_fusion,
     words.patches,
+    words.network,
     words.gpu_hours,
     environment.exports,
     environment.connections,

@@ -24,6 +24,8 @@ _DISPATCHER: Final = re.compile(r"\b(alltoall|allgather|flex) dispatcher\b")
 _DEEPEP: Final = re.compile(r"\bDeepEP\b")
 _OFFLOAD: Final = re.compile(r"\b(no|optimizer|activations?) offload\b")
 _MAX_TOKENS: Final = re.compile(r"\bmax ([0-9][0-9,]{0,12}) tokens/GPU\b")
+_IN_NODE: Final = re.compile(r"\b([0-9]{1,7}) GPUs? (in one|in a single|in each|per|a) node\b")
+_NODES: Final = re.compile(r"\b([0-9]{1,7}) nodes?\b")
 _PATCHED: Final = re.compile(r"\b(backport\w*|patch\w*|cherry-pick\w*)\b", re.IGNORECASE)
 
 
@@ -184,6 +186,26 @@ def patches(subject: Subject) -> Iterator[Finding]:
                 what=f"empty, but stack.{name} says {match[0]}",
                 mend="name the patch or the upstream commit in patches",
             )
+
+
+@rule("words-network", Section.WORDS, "GPUs and nodes in stack.network are as many as in gpu.", "warning")
+def network(subject: Subject) -> Iterator[Finding]:
+    """The network of another number of GPUs, as in a recipe made from a smaller one."""
+    said, gpus = subject.recipe.stack.network or "", subject.recipe.gpu
+    for match in _IN_NODE.finditer(said):
+        is_all = match[2] in ("in one", "in a single")
+        name, actual = ("count", gpus.count) if is_all else ("per_node", gpus.per_node)
+        if int(match[1]) != actual:
+            yield _other_network(match[0], f"gpu.{name} is {actual}")
+    nodes = -(-gpus.count // gpus.per_node)
+    for match in _NODES.finditer(said):
+        if int(match[1]) != nodes:
+            yield _other_network(match[0], f"{gpus.count} GPUs, {gpus.per_node} a node, are {nodes}")
+
+
+def _other_network(claim: str, actual: str) -> Finding:
+    mend = "write what connects these GPUs and nodes, or null where it is not known"
+    return Finding(key="stack.network", what=f'"{claim}", but {actual}', mend=mend)
 
 
 @rule("words-gpu-hours", Section.WORDS, "gpu_hours counts from job start to job end, start-up included.", "warning")

@@ -104,8 +104,9 @@ def expected_by_hand(
     chip = gpu(gpu_type) if gpu_type else None
     shape = model(model_name) if model_name else None
     cost = price or next((found for found in map(default_price, _instances(chip)) if found), None)
-    needs = (("a GPU: name it with --gpu", chip), ("a model: name it with --model", shape))
-    no_mfu: str | None = f"MFU needs {' and '.join(words for words, found in needs if found is None)}"
+    words = [word for word, found in (("GPU", chip), ("model", shape)) if found is None]
+    flags = " and ".join(f"--{word.lower()}" for word in words)
+    no_mfu: str | None = f"MFU needs a {' and a '.join(words)}: give {flags}"
     if chip is not None and shape is not None:
         no_mfu = _why_no_mfu(chip.name, chip, shape.name, shape)
     no_price = f"no instance price is known for {chip.name}" if chip else "$ needs a GPU: name it with --gpu"

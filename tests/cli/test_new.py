@@ -102,3 +102,11 @@ def test_a_refused_recipe_is_told_as_not_written_and_without_lines(tmp_path: Pat
     problems = json.loads(ran.stdout)["problems"]
     assert {(one["file"], one["line"]) for one in problems} == {(f"recipes/{name}.yaml (not written)", None)}
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_network_of_another_number_of_gpus_is_told(tmp_path: Path) -> None:
+    source = "qwen3.5-35b-a3b/h200/openrecipes-gb64-tp1-ep8"
+    made = _openrecipes(tmp_path, "new", "x.yaml", "--from", source, "--set", "gpu.count=16", "--json")
+    assert made.returncode == 0, made.stderr
+    told = [one["what"] for one in json.loads(made.stdout)["problems"] if one["key"] == "stack.network"]
+    assert told == ['"8 GPUs in one node", but gpu.count is 16']

@@ -118,9 +118,9 @@ def test_no_gpu_no_price_and_no_model_give_null_with_a_note() -> None:
 @pytest.mark.parametrize(
     ("named", "said"),
     [
-        ({"gpu_type": "h200"}, "MFU needs a model: name it with --model"),
-        ({"model_name": "qwen3-32b"}, "MFU needs a GPU: name it with --gpu"),
-        ({}, "MFU needs a GPU: name it with --gpu and a model: name it with --model"),
+        ({"gpu_type": "h200"}, "MFU needs a model: give --model"),
+        ({"model_name": "qwen3-32b"}, "MFU needs a GPU: give --gpu"),
+        ({}, "MFU needs a GPU and a model: give --gpu and --model"),
         ({"gpu_type": "h200", "model_name": "qwen3-32b"}, None),
     ],
 )
