@@ -8,6 +8,7 @@ from typing import Final
 from openrecipes.problems import printable
 
 WIDTH: Final = 80
+_NAME: Final = 0.6  # of the width, that a first column may take before its names are wrapped
 _LEAST: Final = 8  # narrower, a column of pieces of words is no column any more
 
 
@@ -42,9 +43,13 @@ def _blocks(rows: Sequence[tuple[str, ...]], right: tuple[int, ...]) -> tuple[tu
 
 
 def _narrow(widths: list[int], rows: Sequence[tuple[str, ...]], words: Sequence[int], room: int) -> None:
-    """Makes columns of words narrower until they fit, the widest first; words are split only where that is no help."""
+    """Makes columns of words narrower until they fit, the widest first.
+
+    Names in the first column are kept in one line, and words whole, as far as that leaves room for the others.
+    """
     longest = {column: max(map(len, " ".join(row[column] for row in rows).split()), default=0) for column in words}
-    for least in (longest, dict.fromkeys(words, _LEAST)):
+    named = longest | ({0: widths[0]} if 0 in longest and widths[0] <= WIDTH * _NAME else {})
+    for least in (named, longest, dict.fromkeys(words, _LEAST)):
         while sum(widths) > room and (wide := [column for column in words if widths[column] > least[column]]):
             column = max(wide, key=lambda column: widths[column])
             widths[column] -= 1

@@ -72,8 +72,9 @@ def test_a_negative_curve_ends_with_status_1(name: str, tmp_path: Path) -> None:
 def test_the_page_shows_both_threshold_sets_every_check_and_the_curves() -> None:
     lines = openrecipes(TP2, TP1).stdout.splitlines()
     assert lines[0] == "convergence: pass"
-    assert any(line.startswith("megatron-bridge/pipeline") and line.endswith("ok (decides)") for line in lines)
-    assert any(line.startswith("megatron-bridge/function") for line in lines)
+    (pipeline,) = (at for at, line in enumerate(lines) if line.startswith("megatron-bridge/pipeline"))
+    assert lines[pipeline + 1] == "  ok (decides)"
+    assert lines[pipeline + 2].startswith("megatron-bridge/function")
     assert "loss   o candidate   x reference   * both" in lines
 
 

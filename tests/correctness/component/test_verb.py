@@ -48,7 +48,7 @@ def test_the_page_names_verdict_figures_controls_and_why_it_is_no_evidence():
     assert page.startswith("precision-aware-adam: pass\n")
     assert "evidence  no: " in page
     assert "masters bitwise" in page
-    assert "BF16 weight truncated, masters right" in page
+    assert "BF16 weight truncated" in page
     assert "NOTHING" not in page
 
 
