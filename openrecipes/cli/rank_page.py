@@ -1,5 +1,6 @@
 """The leaderboard for people, in 80 columns: like the page's ranking, board by board."""
 
+import shlex
 from collections.abc import Iterator, Sequence
 
 from rich.console import Group, RenderableType
@@ -47,17 +48,25 @@ def _board(board: Board) -> Iterator[RenderableType]:
     table.add_column("\nLayout", overflow="fold")
     table.add_column("\nMeasured", no_wrap=True)
     table.add_column("\nAuthor", overflow="fold")
+    folder = _folder(board)
     for row in board.rows:
-        table.add_row(*_cells(row))
+        table.add_row(*_cells(row, row.recipe.removeprefix(folder)))
     yield table
+    yield Text(f"the first: openrecipes show {shlex.quote(board.rows[0].recipe)}", style="dim")
 
 
-def _cells(row: Row) -> Iterator[Text]:
+def _folder(board: Board) -> str:
+    """What the short names of all rows start with, `qwen3-32b/h200/`; empty where they have nothing in common."""
+    folders = {row.recipe[: row.recipe.rfind("/") + 1] for row in board.rows}
+    return folders.pop() if len(folders) == 1 else ""
+
+
+def _cells(row: Row, name: str) -> Iterator[Text]:
     yield Text(str(row.rank))
     yield Text(f"{row.tokens_per_s_per_gpu:,.1f}", style="bold")
     yield Text("-" if row.usd_per_million_tokens is None else f"${row.usd_per_million_tokens:,.2f}")
     yield Text(f"{row.gpus:,}")
-    said = "\n".join(words for words in (row.highlights, row.apart) if words)
+    said = "\n".join(words for words in (name, row.highlights, row.apart) if words)
     yield Text.assemble(row.layout, (f"\n{said}" if said else "", "dim"))
     yield Text.assemble(str(row.measured or "-"), (f"\n{row.badge}", "green" if row.badge == "verified" else "dim"))
     yield Text(row.author.name)

@@ -1,6 +1,6 @@
 """Which recipe files there are below a folder, and what short names they have."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,14 +46,14 @@ class Library:
         if is_folder(direct):
             raise unreadable(name, "is a folder, not a recipe file", "name one recipe file in it")
         known = [*dict.fromkeys(library.short_name(path) for library in libraries for path in library.files())]
-        guess = nearest(name.removesuffix(SUFFIX), known)
+        meant = _meant(name.removesuffix(SUFFIX), known)
         listed = ", ".join(known[:6]) + (", …" if len(known) > 6 else "")
         raise UsageError(
             Problem(
                 place=Place(file=name),
                 rule="file-readable",
                 what="there is no such file, and no recipe of that short name",
-                mend=f"write {guess}" if guess else f"name a file, or one of: {listed or 'none shipped'}",
+                mend=f"write {' or '.join(meant)}" if meant else f"name a file, or one of: {listed or 'none shipped'}",
             )
         )
 
@@ -73,6 +73,16 @@ def recipes_below(folder: Path) -> tuple[Path, ...]:
 def is_folder(path: Path) -> bool:
     """Whether there is a folder at the path."""
     return _is(path, Path.is_dir)
+
+
+def _meant(name: str, known: Sequence[str]) -> list[str]:
+    """The short names that a name may stand for: it is their end, or close to all of one or to its end."""
+    of_end: dict[str, list[str]] = {}
+    for one in known:
+        of_end.setdefault(one.rpartition("/")[2], []).append(one)
+    ending = [one for one in known if one.endswith(f"/{name}")]
+    close = nearest(name, known)
+    return ending or ([close] if close else of_end.get(nearest(name, of_end) or "", []))
 
 
 def _hidden(path: Path) -> bool:

@@ -30,11 +30,15 @@ qwen35-tulu3-fixed8192-v1 (7a837641dcde) · skip-quarter/1
    Tokens/s  $ / 1M
 #   per GPU  tokens  GPUs  Layout                            Measured    Author
 1     545.3   $4.03   128  TP2 PP4 EP32 DP16                 2026-10-11  ATTUNE
-                           max 8,192 tokens/GPU, no offload  measured
+                           attune-tp2-pp4-ep32               measured
+                           max 8,192 tokens/GPU, no offload
 2     506.7   $4.34   128  TP1 PP4 EP32 DP32                 2026-10-13  ATTUNE
-                           max 8,192 tokens/GPU, no offload  measured
+                           attune-tp1-pp4-ep32               measured
+                           max 8,192 tokens/GPU, no offload
 3     469.2   $4.68   128  TP2 PP2 EP64 DP32                 2026-10-13  ATTUNE
-                           max 8,192 tokens/GPU, no offload  measured
+                           attune-tp2-pp2-ep64               measured
+                           max 8,192 tokens/GPU, no offload
+the first: openrecipes show qwen3.5-397b-a17b/h200/attune-tp2-pp4-ep32
 
 Qwen3.5-397B-A17B on other GPUs
 H100  128 GPUs    313.3 tokens/s/GPU  $6.10 / 1M tokens  recipe not published
@@ -81,7 +85,9 @@ def test_a_library_without_recipes_says_so(tmp_path: Path) -> None:
     assert json.loads(rank("--json", folder=tmp_path).stdout)["boards"] == []
 
 
-@pytest.mark.parametrize(("words", "mend"), [(["--gpu", "H20"], "write H200"), (["--model", "Qwen3.5"], "write ")])
+@pytest.mark.parametrize(
+    ("words", "mend"), [(["--gpu", "H20"], "write one of H200, "), (["--model", "Qwen3.5"], "write ")]
+)
 def test_an_unknown_name_is_wrong_usage_and_names_the_nearest(words: list[str], mend: str) -> None:
     done = rank(*words)
     assert done.returncode == 2
