@@ -23,6 +23,7 @@ from openrecipes.runs.directory import (
 from openrecipes.runs.json_files import sha256_of
 from openrecipes.runs.record import RowsUsed, utc_now
 from openrecipes.targets.job import Job
+from openrecipes.targets.placeholders import placeholder_problems
 from openrecipes.targets.profile import Profile
 from openrecipes.targets.read_profile import in_profile, placed_in_profile
 from openrecipes.targets.rendering import Prepared, prepared, target_of
@@ -190,7 +191,8 @@ def usd_per_hour(recipe: LocatedRecipe) -> float | None:
 
 
 def _refusals_here(launch: Launch, *, dry: bool) -> Iterator[Problem]:
-    """What this machine lacks, where it is the target, and secrets that are to come from its environment."""
+    """What this machine lacks, where it is the target; placeholders; secrets that its environment does not have."""
+    yield from placeholder_problems(launch.profile, "warning" if dry else "error")
     if launch.profile.target == "local":
         yield from machine_refusals(launch, this_machine())
         yield from python_refusals(launch.profile)

@@ -12,6 +12,7 @@ from openrecipes.cli.cluster_profile import as_file, profile_asked
 from openrecipes.cli.names import recipe_named
 from openrecipes.problems import Place, Problem, ProblemsError, UsageError, errors_in, printable, together
 from openrecipes.targets.gpu_refusals import gpu_refusals
+from openrecipes.targets.placeholders import placeholder_problems
 from openrecipes.targets.preflight import nodes_wanted, preflight_here, verdict
 from openrecipes.targets.preflight_nodes import reports_of_nodes
 from openrecipes.targets.preflight_words import preflight_words
@@ -39,7 +40,7 @@ def preflight(
     """
     profile, wanted = together(lambda: profile_asked(cluster), lambda: recipe_named(recipe).recipe if recipe else None)
     with placed_in_profile(cluster, profile):
-        refused = tuple(gpu_refusals(wanted, profile)) if wanted else ()
+        refused = (*placeholder_problems(profile, "error"), *(gpu_refusals(wanted, profile) if wanted else ()))
         if refused:
             raise ProblemsError(*refused)
     words = preflight_words(profile, wanted)

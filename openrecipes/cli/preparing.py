@@ -13,6 +13,7 @@ from openrecipes.diagnosis.diagnose import diagnose
 from openrecipes.problems import Place, Problem, ProblemsError
 from openrecipes.targets.checkpoint import checkpoint_problems
 from openrecipes.targets.checkpoint_here import free_here, is_made, is_seen_here, short_of_room
+from openrecipes.targets.placeholders import placeholder_problems
 from openrecipes.targets.preparation import Preparation
 from openrecipes.targets.preparation_book import PreparationBook, going_on, open_preparation, refuse_going
 from openrecipes.targets.starting import refuse_directory, refuse_place, started
@@ -33,6 +34,9 @@ def made(wanted: Preparation, *, parent: Path, detach: bool, attach: bool) -> Ou
 
     Raises: ProblemsError or UsageError, and starts nothing, where that can be told from here.
     """
+    placeholders = tuple(placeholder_problems(wanted.ready.launch.profile, "error"))
+    if placeholders:
+        raise ProblemsError(*placeholders)
     found = going_on(wanted, parent)
     if found is not None and not attach:
         refuse_going(found[0])

@@ -11,6 +11,7 @@ from openrecipes.located_yaml import located_yaml, read_text
 from openrecipes.problems import Problem, ProblemsError, errors_in, in_order
 from openrecipes.recipe.field_problems import field_problems
 from openrecipes.recipe.read import field_errors, frozen
+from openrecipes.targets.placeholders import placeholder_problems
 from openrecipes.targets.profile import Profile
 from openrecipes.targets.profile_problems import contradictions
 
@@ -20,6 +21,12 @@ def read_profile(path: Path) -> Profile:
 
     Raises: UsageError if the file cannot be read; ProblemsError with every problem of its text.
     """
+    profile, _ = _read(path)
+    return profile
+
+
+def _read(path: Path) -> tuple[Profile, tuple[Problem, ...]]:
+    """The profile, and what only warns."""
     document = located_yaml(read_text(path), str(path))
     try:
         profile = Profile.model_validate(frozen(document.value))
@@ -33,16 +40,16 @@ def read_profile(path: Path) -> Profile:
     problems = in_order((*document.problems, *found_together))
     if errors_in(problems):
         raise ProblemsError(*problems)
-    return profile
+    return profile, problems
 
 
 def profile_file_problems(path: Path) -> tuple[Problem, ...]:
     """Every problem of a profile's file, also where it cannot be read."""
     try:
-        read_profile(path)
+        profile, warnings = _read(path)
     except ProblemsError as error:
         return error.problems
-    return ()
+    return in_order((*warnings, *in_profile(placeholder_problems(profile, "warning"), path, profile)))
 
 
 @contextmanager
