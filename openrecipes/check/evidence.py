@@ -20,7 +20,7 @@ def measured(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 key=f"result.{name}",
                 what=f"null, but status is {status}",
-                mend=f"write the measured {name}, or set status to draft",
+                mend="write what was measured, or set status to draft",
             )
 
 

@@ -47,6 +47,10 @@ VERBS: dict[str, tuple[str, str]] = {
 class _LazyVerbs(TyperGroup):
     """Lists verbs from the table; imports the one that is called."""
 
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        _bare_flags(self)
+
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002  (the base class's signature)
         return list(VERBS)
 
@@ -66,11 +70,28 @@ class _LazyVerbs(TyperGroup):
         return name, found, rest
 
 
+def _bare_flags(command: Any) -> None:
+    """Lets the help of a command, and of those below it, show a flag without the type of a value that it never takes."""
+    given = command.get_params
+
+    def params(ctx: Any) -> Any:
+        found = given(ctx)
+        for one in found:
+            if getattr(one, "is_flag", False):
+                one.metavar = ""
+        return found
+
+    command.get_params = params
+    for below in getattr(command, "commands", {}).values():
+        _bare_flags(below)
+
+
 def verb(name: str) -> Any:
     """The verb's command, its module imported."""
     module = importlib.import_module(f"openrecipes.cli.{VERBS[name][0]}")
     command = typer.main.get_command(module.app)
     command.name = name
+    _bare_flags(command)
     return command
 
 

@@ -100,6 +100,8 @@ def test_there_are_as_many_verbs_as_the_tests_below_ask() -> None:
 def test_every_help_has_an_example_of_its_verb(words: str) -> None:
     shown = openrecipes(*words.split(), "--help").stdout
     assert f"Example: openrecipes {words} " in " ".join(shown.replace("│", " ").split()) + " "
+    assert "--help" in shown
+    assert "bool" not in shown  # a flag takes no value
 
 
 @pytest.mark.parametrize("words", [words for words, command in COMMANDS.items() if not hasattr(command, "commands")])
@@ -111,3 +113,4 @@ def test_a_call_without_a_verb_shows_the_help() -> None:
     done = openrecipes()
     assert done.returncode == 2
     assert "Start with: openrecipes rank" in done.stdout + done.stderr
+    assert "bool" not in done.stdout + done.stderr
