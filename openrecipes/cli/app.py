@@ -71,7 +71,7 @@ class _LazyVerbs(TyperGroup):
 
 
 def _bare_flags(command: Any) -> None:
-    """Lets the help of a command, and of those below it, show a flag without the type of a value that it never takes."""
+    """Lets the help of a command, and of those below it, show no type at a flag, which takes no value."""
     given = command.get_params
 
     def params(ctx: Any) -> Any:
