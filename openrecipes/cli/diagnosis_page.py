@@ -16,6 +16,10 @@ _WORDS = {
     "incomplete": "a part of a run, or one that was stopped from outside",
     "running": "the run goes on, without a sign of trouble that ended it",
 }
+_NOTHING = (
+    "no step record of any known format, no arguments of a trainer and no sign of trouble: "
+    "name the log that the trainer wrote"
+)
 
 
 def diagnosis_page(found: Diagnosis) -> RenderableType:
@@ -24,6 +28,8 @@ def diagnosis_page(found: Diagnosis) -> RenderableType:
     parts: list[RenderableType] = [head]
     if found.cause is not None:
         parts += list(_cause(found.cause))
+    elif found.holds_nothing:
+        parts.append(Text(_NOTHING))
     elif found.outcome in _WORDS:
         parts.append(Text(_WORDS[found.outcome]))
     if found.others:

@@ -28,6 +28,7 @@ class Diagnosis:
     """How a run ended. `cause` explains a failed or invalid one; `others` is what else there is, from the earliest on.
 
     `steps_wanted` is None where nothing says how many there were to be. `problems` are files that could not be read.
+    `holds_nothing` where the logs say nothing at all of a run: no step, no arguments, no sign of trouble.
     """
 
     outcome: Outcome
@@ -37,6 +38,7 @@ class Diagnosis:
     steps_wanted: int | None
     files: tuple[str, ...]
     problems: tuple[Problem, ...] = ()
+    holds_nothing: bool = False
 
     @property
     def is_bad(self) -> bool:
@@ -72,14 +74,17 @@ def judged(evidence: Evidence) -> Diagnosis:
     findings = tuple(f for f in evidence.findings if _counts(f, evidence, means_random=means_random))
     outcome, cause = _verdict(evidence, findings, signs)
     rest = [f for f in (*findings, *signs) if f is not cause]
+    others = distinct(rest, most=_MOST_OTHERS)
+    is_told = cause or others or evidence.log.steps or evidence.log.arguments or evidence.record or evidence.success
     return Diagnosis(
         outcome=outcome,
         cause=cause,
-        others=distinct(rest, most=_MOST_OTHERS),
+        others=others,
         steps_done=steps_done(evidence.log),
         steps_wanted=steps_wanted(evidence),
         files=evidence.log.files,
         problems=evidence.log.problems,
+        holds_nothing=not is_told,
     )
 
 

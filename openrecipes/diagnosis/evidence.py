@@ -65,7 +65,8 @@ def read_evidence(sources: Sequence[str], recipe: Recipe | None = None) -> Evide
     ranks = {pid: said for scanner in scanners for pid, said in scanner.said_ranks.items()}
     found = (finding for scanner in scanners for finding in scanner.findings)
     findings = (with_ranks(finding, ranks, log.arguments) for finding in found)
-    named = replace(log, files=tuple(spooled.get(file, file) for file in log.files))
+    steps = tuple(replace(step, file=spooled[step.file]) if step.file in spooled else step for step in log.steps)
+    named = replace(log, steps=steps, files=tuple(spooled.get(file, file) for file in log.files))
     claims = [Success(file=s.file, line=s.succeeded[0], text=s.succeeded[1]) for s in scanners if s.succeeded]
     return Evidence(
         log=replace(named, problems=tuple(_unread(log.problems, spooled))),

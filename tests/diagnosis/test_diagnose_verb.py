@@ -52,6 +52,23 @@ def test_standard_input_is_read_like_a_file() -> None:
     assert (found["cause"]["class"], found["cause"]["file"], found["files"]) == ("cuda_error", "-", ["-"])
 
 
+def test_no_finding_names_the_file_that_stands_for_standard_input() -> None:
+    looked = 0
+    for path in sorted(MADE.glob("*.log")):
+        found = json.loads(openrecipes("diagnose", "-", "--json", data=path.read_bytes()).stdout)
+        named = {other["file"] for other in [*found["others"], *([found["cause"]] if found["cause"] else [])]}
+        assert named <= {"-", ""}, path
+        looked += any(other["class"] == "random_weights_suspected" for other in found["others"])
+    assert looked
+
+
+def test_a_file_that_is_no_log_is_told_from_a_run_that_was_stopped() -> None:
+    words = "no step record of any known format"
+    assert words in told(str(ROOT / "README.md"), status=0).stdout
+    begun = b"----- arguments -----\n  world_size .... 8\n  global_batch_size .... 8\n---- end of arguments ----\n"
+    assert words not in told("-", data=begun, status=0).stdout
+
+
 def test_an_invalid_run_exits_1() -> None:
     assert document(str(MADE / "nan-went-on.log"), status=1)["outcome"] == "invalid"
 
