@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from openrecipes.logs import detect
 from openrecipes.logs.merge import merged
+from openrecipes.logs.other_formats import left_out
 from openrecipes.logs.sources import damage, log_files, opened
 from openrecipes.logs.step import StepRecord
 from openrecipes.logs.stream import LogStream, problems_of
@@ -54,7 +55,8 @@ def read_log(sources: Sequence[str | Path], *, format: str | None = None) -> Run
     arguments = MappingProxyType(next((stream.dump.values for stream in streams if stream.dump.values), {}))
     averages = any(found.reader.averages_over_interval for found in chosen)
     steps, told = merged((found.steps for found in chosen), arguments, averages=averages)
-    problems = [*damaged, *told, *(problem for found in chosen for problem in problems_of(found))]
+    problems = [*damaged, *told, *left_out(streams, name)]
+    problems.extend(problem for found in chosen for problem in problems_of(found))
     if not steps:
         problems.extend(_nothing(streams))
     firsts = [stream.first_stamp_s for stream in streams if stream.first_stamp_s is not None]

@@ -1,7 +1,7 @@
 """One log file as it streams past: its steps by format, its arguments, its first and last time stamp."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import BinaryIO
 
 from openrecipes.logs.argument_dump import ArgumentDump
@@ -16,6 +16,7 @@ from openrecipes.problems import Place, Problem
 _SAMPLE = 1 << 20
 """Bytes after which the format with the most timed steps is read alone, and whole-line logs the fast way."""
 _EDGE = 64 * 1024
+_TAIL = 32 * 1024
 _MAX_PROBLEMS = 100
 
 
@@ -59,6 +60,7 @@ class LogStream:
     def __init__(self, file: str, readers: list[Reader]) -> None:
         self.file = file
         self.found = [Found(reader) for reader in readers]
+        self.passed: list[Found] = []  # of the formats that are not read any more, once the log has settled on one
         self.dump = ArgumentDump()
         self.first_stamp_s: float | None = None
         self.last_stamp_s: float | None = None
@@ -117,10 +119,25 @@ class LogStream:
         for track, found in zip(self._tracks, self.found, strict=True):
             for step in track.reader.finish():
                 found.keep(step)
+        self._look_at_tail()
         for text in reversed(list(segments_of(self._buffer.piece(self._buffer.end - _EDGE, self._buffer.end)))):
             self.last_stamp_s = clock_s(text)
             if self.last_stamp_s is not None:
                 break
+
+    def _look_at_tail(self) -> None:
+        """Take what the formats that are not read any more find at the log's end: a second run's log stands there."""
+        if not self.passed:
+            return
+        begin = max(self._buffer.end - _TAIL, self._buffer.base)
+        lines_before = self._buffer.line(begin) - 1
+        tail = LogStream(self.file, [type(found.reader)() for found in self.passed])
+        tail.feed(self._buffer.piece(begin, self._buffer.end))
+        tail.close()
+        late = {found.reader.name: found.steps for found in (*tail.found, *tail.passed)}
+        for found in self.passed:
+            for step in late[found.reader.name]:
+                found.keep(replace(step, line=step.line + lines_before))
 
     def _read_head(self) -> None:
         head = self._buffer.piece(0, _EDGE)
@@ -140,6 +157,7 @@ class LogStream:
             return
         if len(self._tracks) > 1:
             self._tracks = [track for track in self._tracks if track.reader is best.reader]
+            self.passed = [found for found in self.found if found is not best]
             self.found = [best]
         self._tracks[0].settle(self._buffer, beside=any(sign in self._signs for sign in best.reader.beside_signs))
 
