@@ -33,6 +33,11 @@ def thousands(value: float) -> str:
     return f"{value:,.0f}"
 
 
+def counted(number: int, word: str) -> str:
+    """A number of things for people: `1 step`, `1,204 steps`."""
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
 def percent(fraction: float, digits: int = 1) -> str:
     """A fraction for people: 0.054 is `5.4%`."""
     return f"{100 * fraction:.{digits}f}%"

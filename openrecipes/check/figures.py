@@ -25,7 +25,7 @@ def window(subject: Subject) -> Iterator[Finding]:
     if first > last:
         what = f"{where} ends before it starts"
     elif last >= steps:
-        what = f"{where} ends after the last of {steps} steps, which is {steps - 1}"
+        what = f"{where} ends after the last of {units.counted(steps, 'step')}, which is {steps - 1}"
     elif first == 0:
         what = f"{where} holds step 0, in which kernels are compiled and communicators made"
     else:
@@ -53,7 +53,7 @@ def window_rule(subject: Subject) -> Iterator[Finding]:
     except ValueError:
         given = None
     if given != (first, last):
-        gives = f"gives {given[0]}..{given[1]} for {steps} steps" if given else "is not that"
+        gives = f"gives {given[0]}..{given[1]} for {units.counted(steps, 'step')}" if given else "is not that"
         yield Finding(
             key="result.window",
             what=f"{first}..{last}, but {name} {gives}",

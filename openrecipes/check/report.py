@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from openrecipes import units
 from openrecipes.check.all_rules import ALL_RULES
 from openrecipes.check.rule import Rule
 from openrecipes.check.subject import Subject
@@ -33,7 +34,7 @@ class Report:
 
 
 def _count(number: int, word: str) -> str:
-    return f"{number or 'no'} {word}{'' if number == 1 else 's'}"
+    return units.counted(number, word) if number else f"no {word}s"
 
 
 def check_recipe(located: LocatedRecipe, *, rules: Sequence[Rule] = ALL_RULES) -> tuple[Problem, ...]:

@@ -29,9 +29,12 @@ def cost_in_words(measured: Recipe, launched: Recipe, profile: Profile) -> tuple
         return usd, f"its own run says {hours:,.1f} GPU-hours, ${usd:,.0f} {at}"
     limit_s, usd_per_hour = profile.time_limit_seconds, gpus * price.usd_per_gpu_hour
     if limit_s is None:
-        return usd_per_hour, f"{gpus} GPUs, ${usd_per_hour:,.0f} an hour {at}, and nothing says how many hours"
+        return (
+            usd_per_hour,
+            f"{units.counted(gpus, 'GPU')}, ${usd_per_hour:,.0f} an hour {at}, and nothing says how many hours",
+        )
     usd = usd_per_hour * limit_s / 3600
-    return usd, f"{gpus} GPUs for up to its time limit of {units.seconds(limit_s)}, ${usd:,.0f} {at}"
+    return usd, f"{units.counted(gpus, 'GPU')} for up to its time limit of {units.seconds(limit_s)}, ${usd:,.0f} {at}"
 
 
 def price_of(recipe: Recipe) -> Price | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from openrecipes import units
 from openrecipes.cli.columns import beside, prose
 from openrecipes.layouts.degrees import Degrees
 from openrecipes.plan.layout_plan import OVERHEAD, LayoutPlan, RecipePlan
@@ -40,8 +41,8 @@ def search_page(found: Search, limit: int) -> str:
     fitting = sum(1 for layout in found.ranked if layout.plan.fits)
     lines = [
         prose(
-            f"{found.model} on {found.gpus} x {found.gpu}, rows of {found.batch.row_tokens:,} tokens, "
-            f"{found.batch.global_batch} a step: {len(found.ranked):,} legal layouts, {fitting:,} fit"
+            f"{found.model} on {found.gpus} x {found.gpu}, rows of {units.counted(found.batch.row_tokens, 'token')}, "
+            f"{found.batch.global_batch} a step: {units.counted(len(found.ranked), 'legal layout')}, {fitting:,} fit"
         ),
         prose(f"ranked: {RANKING}. Peaks are what torch allocates, with recomputation and without."),
         "",

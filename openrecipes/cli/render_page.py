@@ -3,6 +3,7 @@
 from difflib import unified_diff
 from typing import Any
 
+from openrecipes import units
 from openrecipes.recipe.model import Recipe
 from openrecipes.render.argument import Argument
 from openrecipes.render.command import Command
@@ -19,7 +20,7 @@ def difference(recipe: Recipe, text: str) -> tuple[str, ...]:
     lines = list(unified_diff(written, derived, "run", "from the fields", n=0, lineterm="")) or [
         "only line ends differ"
     ]
-    more = [f"… {len(lines) - _DIFF_LINES} more lines"] if len(lines) > _DIFF_LINES else []
+    more = [f"… {units.counted(len(lines) - _DIFF_LINES, 'more line')}"] if len(lines) > _DIFF_LINES else []
     return ("the recipe's run is not what its fields say:", *(f"  {line}" for line in [*lines[:_DIFF_LINES], *more]))
 
 

@@ -38,7 +38,7 @@ def score_page(card: Scorecard, title: str, variants: Sequence[Variant] = ()) ->
 
 def _window(card: Scorecard) -> str:
     if card.window is None:
-        return f"{card.steps_read} steps read, none scored"
+        return f"{units.counted(card.steps_read, 'step')} read, none scored"
     first, last = card.window.ends
     return f"steps {first}-{last} of {card.steps_per_run} ({card.window.rule}), timer step_time (wait + train)"
 
@@ -51,7 +51,7 @@ def _lines(card: Scorecard) -> Iterator[Line]:
     else:
         yield from _headline(card, known)
         yield from _spread(known)
-        yield "window tokens", units.thousands(known.window_tokens), f"{card.steps_read} steps read"
+        yield "window tokens", units.thousands(known.window_tokens), f"{units.counted(card.steps_read, 'step')} read"
     if card.telemetry is not None:
         yield from telemetry_lines(card.telemetry)
     hours = "-" if card.gpu_hours is None else f"{card.gpu_hours:,.2f}"

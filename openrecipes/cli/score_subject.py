@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
+from openrecipes import units
 from openrecipes.catalog.prices import price
 from openrecipes.cli.names import recipe_named
 from openrecipes.problems import Place, Problem, UsageError, together
@@ -80,12 +81,8 @@ def _by_hand(stated: Stated, given: dict[str, object], price_id: str | None, *, 
         model_name=stated.model,
         price=price(price_id) if price_id else None,
     )
-    kind = (
-        f"{stated.gpus} x {expected.gpu_type}"
-        if expected.gpu_type
-        else f"{stated.gpus} GPU{'' if stated.gpus == 1 else 's'}"
-    )
-    work = f"{stated.global_batch:,} rows of {stated.row_tokens:,} tokens a step"
+    kind = f"{stated.gpus} x {expected.gpu_type}" if expected.gpu_type else units.counted(stated.gpus, "GPU")
+    work = f"{units.counted(stated.global_batch, 'row')} of {units.counted(stated.row_tokens, 'token')} a step"
     return Subject(recipe=None, expected=expected, title=f"{expected.model or 'A run'} on {kind}, {work}")
 
 

@@ -20,7 +20,7 @@ def telemetry_lines(found: RunTelemetry) -> Iterator[Line]:
     slowest = min(gpus, key=lambda gpu: _mean(gpu.sm_clock_mhz, float("inf")))
     clock, power = _mean_of([gpu.sm_clock_mhz for gpu in gpus]), _mean_of([gpu.power_w for gpu in gpus])
     hottest = max((gpu.temperature_c.max or 0.0 for gpu in gpus), default=0.0)
-    parts = [f"mean of {len(gpus)} GPUs {where}"]
+    parts = [f"mean of {units.counted(len(gpus), 'GPU')} {where}"]
     if slowest.sm_clock_mhz.mean is not None and len(gpus) > 1:
         parts.append(f"slowest {slowest.sm_clock_mhz.mean:,.0f} ({_name(slowest)})")
     if power is not None:
@@ -38,7 +38,7 @@ def _throttled(slowed: tuple[GpuTelemetry, ...], gpus: tuple[GpuTelemetry, ...])
         return "no GPU", "by heat or by the hardware's brakes"
     worst = max(slowed, key=lambda gpu: gpu.throttle_share or 0.0)
     note = f"{_name(worst)} in {units.percent(worst.throttle_share or 0.0, 1)} of its samples"
-    return f"{len(slowed)} of {len(gpus)} GPUs", note
+    return f"{len(slowed)} of {units.counted(len(gpus), 'GPU')}", note
 
 
 def _name(gpu: GpuTelemetry) -> str:

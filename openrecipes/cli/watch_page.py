@@ -64,7 +64,11 @@ def _lines(look: Look) -> Iterator[Line]:
             ", ".join((*((wanted,) if wanted else ()), *numbers)),
         )
     if times:
-        yield "step time", f"{times[-1]:.3f} s", f"median {median(times):.3f} s over {len(times)} steps"
+        yield (
+            "step time",
+            f"{times[-1]:.3f} s",
+            f"median {median(times):.3f} s over {units.counted(len(times), 'step')}",
+        )
         # The first step pays for compilation: beside it all others would look alike.
         yield "", "", sparkline((times[1:] or times)[-_SHOWN_STEPS:], width=_SHOWN_STEPS)
     yield from _score(look)
@@ -81,7 +85,7 @@ def _score(look: Look) -> Iterator[Line]:
     if running.window is not None:
         first, last = running.window.ends
         left = f", {units.seconds(running.left_s)} to its end" if running.left_s else ""
-        note = f"{running.scored} of {running.window.steps} steps scored{left}"
+        note = f"{running.scored} of {units.counted(running.window.steps, 'step')} scored{left}"
         yield "window", f"{first}-{last}", note
     if running.tokens_per_s_per_gpu is not None:
         rate = f"{units.tokens_per_s_per_gpu(running.tokens_per_s_per_gpu):,.2f}"

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from math import exp, sqrt
 from typing import Final
 
+from openrecipes import units
 from openrecipes.figures.throughput import mean, step_time_cv_percent
 from openrecipes.recipe.result import Result
 from openrecipes.score.spread import (
@@ -86,7 +87,7 @@ def rate_of_result(result: Result) -> Rate | None:
         tokens_per_s_per_gpu=rate,
         relative_error=sqrt(error**2 + rounding**2),
         degrees=steps - 1,
-        basis=f"published CV over {steps} steps",
+        basis=f"published CV over {units.counted(steps, 'step')}",
     )
 
 

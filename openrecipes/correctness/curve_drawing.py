@@ -84,7 +84,7 @@ def series(found: Convergence) -> tuple[Values, Values, Values]:
 
 def title(found: Convergence) -> str:
     """The verdict in one line."""
-    return f"Convergence over {len(found.reference.steps)} steps: {found.result}"
+    return f"Convergence over {units.counted(len(found.reference.steps), 'step')}: {found.result}"
 
 
 def subtitle(found: Convergence) -> str:

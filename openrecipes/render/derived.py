@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from openrecipes import units
 from openrecipes.catalog.gpus import find_gpu
 from openrecipes.catalog.models import model
 from openrecipes.figures.throughput import window_tokens
@@ -123,13 +124,14 @@ def _derive_window(data: dict[str, Any], asked: Mapping[str, str], origins: dict
         try:
             result["window"] = RULES[DEFAULT_RULE](steps)
         except ValueError:
-            what = f"{steps} steps leave none to score: rule {DEFAULT_RULE} drops the first quarter, rounded up"
+            none = f"of {units.counted(steps, 'step')} none is left to score"
+            what = f"{none}: rule {DEFAULT_RULE} drops the first quarter, rounded up"
             yield _problem("result.steps_per_run", "window-steps", what, "set it to 2 or more")
             return
         origins["result.window"] = f"derived: rule {DEFAULT_RULE}"
     first, last = result["window"]
     if not 1 <= first <= last < steps:
-        what = f"{first} to {last} is no window after the first step of {steps} steps, counted from 0"
+        what = f"{first} to {last} is no window after the first step of {units.counted(steps, 'step')}, counted from 0"
         yield _problem("result.window", "window-steps", what, f"write [1, {steps - 1}] or less")
         return
     result["window_tokens"] = window_tokens(first, last, workload["global_batch"], workload["row_tokens"])

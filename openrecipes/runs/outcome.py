@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from openrecipes import units
 from openrecipes.runs.record import Job, Outcome
 
 # A scheduler's words for an end that is no success, whatever the script could still write down.
@@ -16,7 +17,7 @@ def outcome(
     Completed takes exit status 0 and every step: a trainer that says success without its steps has failed.
     `was_stopped` says that whoever launched it also ended it. A job that takes no steps wants 0 of them.
     """
-    so_far = f", with {steps_read} of {steps_wanted} steps in the log" if steps_wanted else ""
+    so_far = f", with {steps_read} of {units.counted(steps_wanted, 'step')} in the log" if steps_wanted else ""
     by_scheduler = f"; the scheduler says {ended_as}" if ended_as else ""
     if was_stopped and not (job and job.exit_status == 0 and job.signal is None):
         return "interrupted", f"stopped by the caller{so_far}"
@@ -34,5 +35,5 @@ def outcome(
     if ended_as is not None and ended_as.startswith(_BROKEN):
         return "failed", f"exit status 0{so_far}{by_scheduler}"
     if steps_read < steps_wanted:
-        return "failed", f"exit status 0, but with {steps_read} of {steps_wanted} steps in the log"
+        return "failed", f"exit status 0, but with {steps_read} of {units.counted(steps_wanted, 'step')} in the log"
     return "completed", None

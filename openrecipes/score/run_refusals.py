@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from openrecipes import units
 from openrecipes.problems import Problem
 from openrecipes.score.clocks import clock_refusals
 from openrecipes.score.left_files import left_refusals
@@ -63,7 +64,8 @@ def _other_recipe(scene: Scene) -> Iterator[Problem]:
     if scene.expected.steps_per_run is not None and steps is not None and steps != scene.expected.steps_per_run:
         yield scene.problem(
             "log-of-another-recipe",
-            f"this run was to take {steps} steps, but result.steps_per_run is {scene.expected.steps_per_run}",
+            f"this run was to take {units.counted(steps, 'step')}, "
+            f"but result.steps_per_run is {scene.expected.steps_per_run}",
             "score it with the recipe that was launched",
             key="num_rollout",
         )

@@ -8,6 +8,7 @@ from itertools import islice
 from math import isfinite
 from typing import Final
 
+from openrecipes import units
 from openrecipes.logs.step import StepRecord
 from openrecipes.problems import Problem
 from openrecipes.score.scene import Scene, ranges
@@ -66,14 +67,15 @@ def _length(scene: Scene) -> Iterator[Problem]:
     if last + 1 < steps:
         yield scene.problem(
             "steps-short",
-            f"the log ends at step {last}, but the run has {steps} steps (0-{steps - 1})",
+            f"the log ends at step {last}, but the run has {units.counted(steps, 'step')} (0-{steps - 1})",
             "score the log of a run that finished",
         )
     elif last + 1 > steps:
         yield scene.problem(
             "steps-surplus",
-            f"the log goes on to step {last}, but the run has {steps} steps (0-{steps - 1})",
-            f"score it with a recipe of {last + 1} steps: a longer run has another learning rate schedule",
+            f"the log goes on to step {last}, but the run has {units.counted(steps, 'step')} (0-{steps - 1})",
+            f"score it with a recipe of {units.counted(last + 1, 'step')}: "
+            "a longer run has another learning rate schedule",
         )
     if scene.window.last >= steps:
         yield scene.problem(

@@ -5,6 +5,7 @@ from math import isfinite, sqrt
 from statistics import fmean, stdev
 from typing import Final
 
+from openrecipes import units
 from openrecipes.logs.step import StepRecord
 from openrecipes.problems import Problem
 from openrecipes.score.scene import Scene, ranges
@@ -56,7 +57,7 @@ def _skipped(scene: Scene) -> Iterator[Problem]:
     if not skipped:
         return
     everything = len(skipped) == len(scene.scored)
-    count = "all steps" if everything else f"{len(skipped)} of {len(scene.scored)} steps"
+    count = "all steps" if everything else f"{len(skipped)} of {units.counted(len(scene.scored), 'step')}"
     yield scene.problem(
         "steps-all-skipped" if everything else "steps-skipped",
         f"{count} of the window were skipped iterations: no weight was updated",
@@ -72,7 +73,8 @@ def _rows(scene: Scene) -> Iterator[Problem]:
         if step.global_batch is not None and step.global_batch != stated.global_batch:
             yield scene.problem(
                 "global-batch",
-                f"step {step.step} took {step.global_batch} rows, but the global batch is {stated.global_batch}",
+                f"step {step.step} took {units.counted(step.global_batch, 'row')}, "
+                f"but the global batch is {stated.global_batch}",
                 "score it with the recipe that was launched",
                 at=step,
             )
@@ -82,8 +84,9 @@ def _rows(scene: Scene) -> Iterator[Problem]:
             continue
         yield scene.problem(
             "tokens-per-step",
-            f"step {step.step} trained on {step.tokens:,} tokens, but {stated.global_batch} rows of "
-            f"{stated.row_tokens:,} tokens are {stated.tokens_per_step:,}",
+            f"step {step.step} trained on {units.counted(step.tokens, 'token')}, "
+            f"but {units.counted(stated.global_batch, 'row')} of "
+            f"{units.counted(stated.row_tokens, 'token')} are {stated.tokens_per_step:,}",
             "train on rows of the stated length, or state the length that the rows have",
             at=step,
         )

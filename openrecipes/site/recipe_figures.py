@@ -129,7 +129,7 @@ def convergence(found: Convergence | None) -> Figure:
         parts.append(f"final loss difference {found.final_loss_difference}")
     if found.pointwise_failures is not None:
         parts.append(f"{found.pointwise_failures:,} pointwise failures")
-    said = f"{', '.join(parts) or found.result} over {found.steps:,} steps"
+    said = f"{', '.join(parts) or found.result} over {units.counted(found.steps, 'step')}"
     value = _unless_passed(found.result) + (f"{said}. {_sentence(found.note)}" if found.note else said)
     return Figure(name=name, value=value, short=found.result, entry=entry(term), sources=tuple(_compared(found)))
 

@@ -9,6 +9,7 @@ evidence, each with what it takes to compute it again; `measured` needs a score.
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from openrecipes import units
 from openrecipes.recipe.model import Recipe
 from openrecipes.verdict.component_evidence import component_gaps
 from openrecipes.verdict.configuration_evidence import configuration_gaps
@@ -83,6 +84,6 @@ def _proofs(recipe: Recipe) -> tuple[str, ...]:
     tested = dict.fromkeys(test.component for test in evidence.component_tests if test.component)
     return (
         f"configuration passes against {against.reference} by {against.classes}",
-        f"convergence passes {curves.rule} and its strict companion over {curves.steps} steps",
+        f"convergence passes {curves.rule} and its strict companion over {units.counted(curves.steps, 'step')}",
         f"component tests pass: {', '.join(tested)}",
     )

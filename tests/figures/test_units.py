@@ -20,3 +20,8 @@ def test_a_change_is_its_number_to_a_digit(percent: float) -> None:
     text = units.change(percent).removesuffix(" %")
     assert float(text) == pytest.approx(percent, abs=0.0501)
     assert not (text.startswith("-") and float(text) == 0)
+
+
+@pytest.mark.parametrize(("number", "words"), [(0, "0 steps"), (1, "1 step"), (2, "2 steps"), (1204, "1,204 steps")])
+def test_a_count_of_one_has_no_plural(number: int, words: str) -> None:
+    assert units.counted(number, "step") == words
