@@ -67,7 +67,11 @@ def read_evidence(sources: Sequence[str], recipe: Recipe | None = None) -> Evide
     findings = (with_ranks(finding, ranks, log.arguments) for finding in found)
     steps = tuple(replace(step, file=spooled[step.file]) if step.file in spooled else step for step in log.steps)
     named = replace(log, steps=steps, files=tuple(spooled.get(file, file) for file in log.files))
-    claims = [Success(file=s.file, line=s.succeeded[0], text=s.succeeded[1]) for s in scanners if s.succeeded]
+    claims = [
+        Success(file=spooled.get(s.file, s.file), line=s.succeeded[0], text=s.succeeded[1])
+        for s in scanners
+        if s.succeeded
+    ]
     return Evidence(
         log=replace(named, problems=tuple(_unread(log.problems, spooled))),
         findings=tuple(replace(f, file=spooled.get(f.file, f.file)) for f in findings),
