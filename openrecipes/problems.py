@@ -4,7 +4,7 @@ A problem is something that the user must mend. A bug is any other exception.
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, ClassVar, Final, Literal, TypedDict, TypeVar, overload
@@ -115,6 +115,7 @@ class ProblemsError(Exception):
 
     def __init__(self, *problems: Problem) -> None:
         self.problems = in_order(problems)
+        self.beside: Mapping[str, object] = {}  # what `--json` prints of the verb's keys before the problems
         super().__init__("\n".join(map(str, self.problems)))
 
 

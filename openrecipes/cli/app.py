@@ -6,7 +6,6 @@ import importlib
 import json
 import os
 import sys
-from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
@@ -187,11 +186,11 @@ def _unwritten(error: OSError) -> int:
 
 def _print_problems(error: ProblemsError) -> None:
     if "--json" in sys.argv[1:] and sys.stdout is not None:
-        _print_json(error.problems)
+        _print_json(error)
     for problem in error.problems:
         sys.stderr.write(f"{problem}\n")
 
 
-def _print_json(problems: Sequence[Problem]) -> None:
-    document = {"problems": [problem.document() for problem in problems]}
+def _print_json(error: ProblemsError) -> None:
+    document = {**error.beside, "problems": [problem.document() for problem in error.problems]}
     sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")

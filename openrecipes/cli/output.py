@@ -5,9 +5,10 @@ import math
 import os
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from openrecipes.problems import Problem, printable
+from openrecipes.problems import Problem, ProblemsError, printable
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
@@ -70,6 +71,16 @@ def say(message: str) -> None:
     """A message for people, on stderr."""
     sys.stderr.write(message + "\n")
     sys.stderr.flush()
+
+
+@contextmanager
+def refusal_with(**keys: object) -> Iterator[None]:
+    """Lets a refusal out with these keys in its JSON, for a verb whose document has them whatever comes."""
+    try:
+        yield
+    except ProblemsError as error:
+        error.beside = keys
+        raise
 
 
 def problems(found: Iterable[Problem]) -> None:

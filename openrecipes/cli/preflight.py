@@ -1,5 +1,6 @@
 """`preflight`."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,12 +17,13 @@ from openrecipes.targets.placeholders import placeholder_problems
 from openrecipes.targets.preflight import nodes_wanted, preflight_here, verdict
 from openrecipes.targets.preflight_nodes import reports_of_nodes
 from openrecipes.targets.preflight_words import preflight_words
-from openrecipes.targets.read_profile import placed_in_profile
+from openrecipes.targets.read_profile import in_profile, placed_in_profile
 
 app = typer.Typer(add_completion=False)
 
 
 @app.command()
+@output.refusal_with(nodes=[])
 def preflight(
     *,
     cluster: Annotated[
@@ -51,7 +53,8 @@ def preflight(
     else:
         reports = reports_of_nodes(profile, words, wanted, wait_s=wait)
         count = nodes_wanted(wanted) if wanted else len(reports)
-    found = verdict(reports, wanted=count)
+    found = verdict(reports, wanted=count, profile=profile)
+    found = replace(found, problems=in_profile(found.problems, cluster, profile))
     output.result(found.document(), as_json=json, text=_table(found.nodes))
     output.problems(found.problems)
     if errors_in(found.problems):

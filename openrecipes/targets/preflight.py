@@ -1,6 +1,7 @@
 """What nodes must hold before a recipe spends GPUs on them: the programs, this machine's answer, the verdict."""
 
 import json
+import platform
 import re
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from openrecipes.layouts.degrees import nodes
 from openrecipes.problems import OutsideError, Place, Problem
 from openrecipes.recipe.model import Recipe
 from openrecipes.shipped import shipped
+from openrecipes.targets.profile import THIS_MACHINE, Profile
 from openrecipes.targets.target import RenderedFile
 from openrecipes.targets.templates import program
 
@@ -44,6 +46,7 @@ _MENDS: Final = {
     "memlock": "raise the memlock limit of the daemon that starts the job, or add IPC_LOCK",
     "version": "use the recipe's image, or state the difference in the recipe's stack",
     "commit": "check out the recipe's commit there, or state the difference in the recipe's stack",
+    "python": "name an interpreter that every node has, or put this one there",
     "image": "start all nodes from one image, by its digest",
     "nccl": "put the aws-ofi-nccl plugin's folder on LD_LIBRARY_PATH, or use an image that has it",
     "tokenizer": "put the recipe's tokenizer.json there, or take the warning: rows are tokenized already",
@@ -89,21 +92,39 @@ def preflight_files() -> tuple[RenderedFile, ...]:
 
 
 def preflight_here(words: Sequence[str], python: str = "python3") -> dict[str, Any]:
-    """This machine's report, by the job's interpreter. Raises: OutsideError if the program gives none."""
+    """This machine's report, by the job's interpreter; that it cannot be run is a failed check.
+
+    Raises: OutsideError if the program gives none by the interpreter that runs us.
+    """
     # A bare python3 of a local job is the interpreter that runs us, which the launch puts first on PATH.
-    command = [sys.executable if python == "python3" else python, str(shipped("launch", PROGRAM)), "--report-only"]
-    return _json_of([*command, *words], "preflight")
+    ours = python == "python3"
+    command = [sys.executable if ours else python, str(shipped("launch", PROGRAM)), "--report-only"]
+    try:
+        return _json_of([*command, *words], "preflight")
+    except OutsideError as error:
+        if ours:
+            raise
+        return without_python(platform.node(), python, error.problems[0].what.removeprefix(f"{python} "))
 
 
-def verdict(found: Sequence[dict[str, Any]], *, wanted: int) -> Verdict:
-    """What the nodes' reports come to together: failed checks, missing nodes, and nodes that differ."""
+def without_python(host: str, python: str, why: str) -> dict[str, Any]:
+    """The report of a node whose interpreter cannot give one."""
+    check = {"name": "python", "status": "fail", "value": python, "why": f"{python} {why}"}
+    return {"schema_version": 1, "host": host, "ok": False, "checks": [check]}
+
+
+def verdict(found: Sequence[dict[str, Any]], *, wanted: int, profile: Profile = THIS_MACHINE) -> Verdict:
+    """What the nodes' reports come to together: failed checks, missing nodes, and nodes that differ.
+
+    What a key of the profile alone decides is placed there, the profile named by its title.
+    """
     with tempfile.TemporaryDirectory(prefix="openrecipes-") as folder:
         for number, node in enumerate(found):
             (Path(folder) / f"{number:06}.json").write_text(json.dumps(node), encoding="utf-8")
         command = [sys.executable, str(shipped("launch", VERDICT)), folder, "--nodes", str(wanted)]
         document = _json_of(command, "preflight-verdict", statuses=(0, 1))
     return Verdict(
-        nodes=tuple(document["nodes"]), problems=tuple(_problem(problem) for problem in document["problems"])
+        nodes=tuple(document["nodes"]), problems=tuple(_problem(problem, profile) for problem in document["problems"])
     )
 
 
@@ -112,14 +133,16 @@ def nodes_wanted(recipe: Recipe | None) -> int:
     return 1 if recipe is None else nodes(recipe.gpu.count, recipe.gpu.per_node)
 
 
-def _problem(found: dict[str, str]) -> Problem:
-    kind = re.split(r"[ -]", found["check"])[0]
-    key = ".".join(part for part in (found["host"], found["check"]) if part)
+def _problem(found: dict[str, str], profile: Profile) -> Problem:
+    kind, what = re.split(r"[ -]", found["check"])[0], found["why"] or found["status"]
+    place = Place(key=".".join(part for part in (found["host"], found["check"]) if part))
+    if kind == "python":
+        place, what = Place(file=profile.title, key="python"), f"{what}, on the node {found['host']}"
     mend = _MENDS.get(found["check"]) or _MENDS.get(kind) or "mend it on the node, or leave the node out"
     return Problem(
-        place=Place(key=key),
+        place=place,
         rule=f"preflight-{kind}",
-        what=found["why"] or found["status"],
+        what=what,
         mend=mend,
         severity="warning" if found["status"] == "warn" else "error",
     )

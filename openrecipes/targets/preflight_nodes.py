@@ -18,7 +18,7 @@ from openrecipes.layouts.degrees import gpus_of_a_node, nodes
 from openrecipes.problems import OutsideError, Place, Problem
 from openrecipes.recipe.model import Recipe
 from openrecipes.targets.container_values import container_values
-from openrecipes.targets.preflight import preflight_files
+from openrecipes.targets.preflight import preflight_files, without_python
 from openrecipes.targets.preflight_words import MOST_SKEW_S
 from openrecipes.targets.profile import Profile
 from openrecipes.targets.slurm import allocation_options
@@ -38,11 +38,12 @@ _MOST_CHARACTERS: Final = 4 * 2**20
 
 @dataclass(slots=True)
 class _Heard:
-    """What came from one node: its clock beside ours, and the pieces of its report."""
+    """What came from one node: its clock beside ours, and the pieces of its report or that nothing could make one."""
 
     clock: tuple[float, float] | None = None
     pieces: dict[int, str] = field(default_factory=dict)
     wanted: int | None = None
+    has_no_python: bool = False
 
     def report(self) -> dict[str, Any] | None:
         """The report, once all of it is there."""
@@ -66,7 +67,7 @@ def reports_of_nodes(
     script = node_script(profile, words, has_gpus=gpus > 0)
     wanted = None if recipe is None else nodes(recipe.gpu.count, recipe.gpu.per_node)
     if profile.ssh is not None:
-        return with_skew(ssh_reports(profile.ssh, script, profile.ssh.hosts[:wanted]))
+        return with_skew(ssh_reports(profile.ssh, script, profile.ssh.hosts[:wanted], profile.python))
     if profile.target != "slurm":
         raise ValueError(f"the nodes of {profile.target} are not reached from here")
     return with_skew(slurm_reports(profile, script, wanted or slurm_nodes(profile), gpus, wait_s))
@@ -90,12 +91,12 @@ def node_script(profile: Profile, words: Sequence[str], *, has_gpus: bool) -> st
     )
 
 
-def ssh_reports(site: SshSite, script: str, hosts: Sequence[str]) -> list[dict[str, Any]]:
-    """A report of each host, in their order; of one that is not reached, why."""
+def ssh_reports(site: SshSite, script: str, hosts: Sequence[str], python: str) -> list[dict[str, Any]]:
+    """A report of each host, in their order; of one that is not reached, or has no such interpreter, why."""
 
     def one(host: str) -> dict[str, Any]:
         heard, said = _listened((*_ssh(site), "--", host, "bash -s"), script, None)
-        found = _reports(heard)
+        found = _reports(heard, python)
         if not found:
             return _silent(host, said or "it gave no report")
         return {**found[0], "host": host}
@@ -108,7 +109,7 @@ def slurm_reports(profile: Profile, script: str, count: int, gpus: int, wait_s: 
     """A report of each of so many nodes, given by Slurm within `wait_s`. Raises: OutsideError with srun's own words."""
     command = srun_words(profile, count, gpus, wait_s)
     heard, said = _listened(command, script, submit_environment(profile))
-    found = _reports(heard)
+    found = _reports(heard, profile.python)
     if not found:
         what = said or "srun gave no report"
         mend = "wait longer with --wait, or change the block slurm of the profile"
@@ -192,19 +193,24 @@ def _hear(heard: dict[str, _Heard], line: str, now: float) -> None:
             heard.setdefault(words[0], _Heard()).clock = (float(words[1]), now)
         elif kind == "openrecipes-report":
             heard.setdefault(words[0], _Heard()).pieces[int(words[1])] = words[2]
+        elif kind == "openrecipes-no-python":
+            heard.setdefault(words[0], _Heard()).has_no_python = words[1] in ("126", "127")
         elif kind == "openrecipes-end":
             heard.setdefault(words[0], _Heard()).wanted = int(words[1])
     except (ValueError, IndexError):
         return
 
 
-def _reports(heard: Mapping[str, _Heard]) -> list[dict[str, Any]]:
-    """The whole reports, each with how its clock came to stand beside ours."""
+def _reports(heard: Mapping[str, _Heard], python: str) -> list[dict[str, Any]]:
+    """The whole reports, each with how its clock came to stand beside ours; of a node without the interpreter, that."""
     found = []
-    for node in heard.values():
+    for name, node in heard.items():
         report = node.report()
         if report is not None:
             found.append({**report, "clock": node.clock})
+        elif node.has_no_python:
+            host = name.rpartition("-")[0]
+            found.append({**without_python(host, python, "is not there, or may not be run"), "clock": node.clock})
     return sorted(found, key=lambda report: str(report["host"]))
 
 

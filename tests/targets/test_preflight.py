@@ -87,6 +87,17 @@ def test_this_machine_answers_and_a_broken_question_does_not() -> None:
         preflight_here(["--gpus", "many"])
 
 
+@pytest.mark.parametrize(("python", "why"), [("/no/python", "cannot be started: No such"), ("/bin/false", "exit stat")])
+def test_an_interpreter_that_gives_no_report_is_a_failed_check_of_this_machine(python: str, why: str) -> None:
+    report = preflight_here(preflight_words(THIS_MACHINE, smoke_recipe()), python)
+    (check,) = report["checks"]
+    assert (check["name"], check["status"], check["value"]) == ("python", "fail", python)
+    assert check["why"].startswith(f"{python} {why}")
+    profile = THIS_MACHINE.model_copy(update={"name": "here", "python": python})
+    (problem,) = verdict([report], wanted=1, profile=profile).problems
+    assert (str(problem.place), problem.severity) == ("cluster profile here:python", "error")
+
+
 def test_failed_checks_become_errors_and_warnings_stay_warnings() -> None:
     checks = [
         {"name": "gpu-count", "status": "fail", "value": 7, "why": "7 GPUs"},

@@ -89,6 +89,29 @@ def test_a_node_is_looked_at_inside_its_container(folder: Path, runtime: str) ->
     assert len(set(bound)) == len(bound) == 2, "docker refuses one path twice"
 
 
+@pytest.mark.parametrize("target", ["ssh", "slurm"])
+@pytest.mark.parametrize("python", ["/no/such/python", "a-python-that-is-nowhere", "/etc/passwd"])
+def test_an_interpreter_that_a_node_lacks_is_its_failed_check_at_the_profiles_key(
+    folder: Path, target: str, python: str
+) -> None:
+    site: dict[str, Any] = {"ssh": SshSite(hosts=("n1", "n2"))} if target == "ssh" else {"slurm": SlurmSite()}
+    profile = _profile(target, **site, python=python)
+    found = reports_of_nodes(profile, SMALL, None, wait_s=1)
+    assert [report["host"] for report in found] == ["n1", "n2"]
+    errors = [p for p in verdict(found, wanted=2, profile=profile).problems if p.severity == "error"]
+    assert [(str(p.place), p.rule) for p in errors] == [("cluster profile x:python", "preflight-python")] * 2
+    assert [p.what for p in errors] == [
+        f"{python} is not there, or may not be run, on the node {host}" for host in ("n1", "n2")
+    ]
+
+
+def test_a_container_program_that_a_node_lacks_is_not_laid_on_the_interpreter(folder: Path) -> None:
+    container = {"runtime": "apptainer", "image": "/image.sif"}
+    profile = _profile("ssh", ssh=SshSite(hosts=("n1",)), container=container)
+    (report,) = reports_of_nodes(profile, SMALL, None, wait_s=1)
+    assert [check["name"] for check in report["checks"] if check["status"] == "fail"] == ["ssh"]
+
+
 def test_a_recipe_takes_only_the_hosts_that_it_needs(folder: Path) -> None:
     profile = _profile("ssh", ssh=SshSite(hosts=("n1", "gone")))
     (report,) = reports_of_nodes(profile, SMALL, smoke_recipe(), wait_s=1)
