@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from openrecipes import units
 from openrecipes.diagnosis.evidence import Evidence, read_evidence
 from openrecipes.diagnosis.findings import Finding, computed
 from openrecipes.diagnosis.first_cause import distinct, fatal, first_cause
@@ -154,7 +155,7 @@ def _end(evidence: Evidence) -> Finding | None:
 
 
 def _of(done: int, wanted: int | None) -> str:
-    return f"{done} steps" if wanted is None else f"{done} of {wanted} steps"
+    return units.counted(done, "step") if wanted is None else f"{done} of {units.counted(wanted, 'step')}"
 
 
 def _was_stopped(evidence: Evidence, findings: Sequence[Finding]) -> bool:
