@@ -6,6 +6,7 @@ from openrecipes.problems import Place, Problem
 from openrecipes.targets.fabric import fabric_refusals
 from openrecipes.targets.node_script import missing_paths, node_count
 from openrecipes.targets.node_values import shell_refusals
+from openrecipes.targets.profile_paths import mount_refusals, relative_paths
 from openrecipes.targets.profile_problems import profile_problems
 from openrecipes.targets.target import Launch
 
@@ -21,21 +22,11 @@ def cluster_refusals(launch: Launch) -> Iterator[Problem]:
             mend=f"set gpu.per_node to {recipe.gpu.count}, or run a recipe of slime",
         )
     yield from missing_paths(launch)
-    yield from _relative_paths(launch)
+    yield from relative_paths(launch.profile)
+    yield from mount_refusals(launch)
     yield from shell_refusals(launch.shell_values, allowed=launch.allow_shell_env)
     yield from fabric_refusals(recipe, profile.fabric, profile.title)
     yield from profile_problems(profile)
-
-
-def _relative_paths(launch: Launch) -> Iterator[Problem]:
-    for name, value in launch.profile.paths:
-        if value is not None and not value.startswith("/") and name != "runs":
-            yield Problem(
-                place=Place(file=launch.profile.title, key=f"paths.{name}"),
-                rule="target-paths",
-                what=f"{value} means another place on every node",
-                mend="write the path from the root, as every node has it",
-            )
 
 
 def hosts_refusals(launch: Launch) -> Iterator[Problem]:

@@ -8,6 +8,7 @@ from openrecipes.targets.container_values import container_values
 from openrecipes.targets.fatal_signs import sign_files
 from openrecipes.targets.node_script import hang_values, has_gpus, missing_paths, node_count, node_files
 from openrecipes.targets.node_values import shell_refusals
+from openrecipes.targets.profile_paths import mount_refusals
 from openrecipes.targets.target import Launch, Rendered, RenderedFile
 from openrecipes.targets.templates import shell_script
 
@@ -39,6 +40,7 @@ class LocalTarget:
             )
         else:
             yield from missing_paths(launch)
+        yield from mount_refusals(launch)
         yield from shell_refusals(launch.shell_values, allowed=launch.allow_shell_env)
 
     def render(self, launch: Launch) -> Rendered:

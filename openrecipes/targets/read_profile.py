@@ -13,6 +13,7 @@ from openrecipes.recipe.field_problems import field_problems
 from openrecipes.recipe.read import field_errors, frozen
 from openrecipes.targets.placeholders import placeholder_problems
 from openrecipes.targets.profile import Profile
+from openrecipes.targets.profile_paths import relative_paths, unmounted_paths
 from openrecipes.targets.profile_problems import contradictions
 
 
@@ -49,7 +50,8 @@ def profile_file_problems(path: Path) -> tuple[Problem, ...]:
         profile, warnings = _read(path)
     except ProblemsError as error:
         return error.problems
-    return in_order((*warnings, *in_profile(placeholder_problems(profile, "warning"), path, profile)))
+    found = (*placeholder_problems(profile, "warning"), *relative_paths(profile), *unmounted_paths(profile))
+    return in_order((*warnings, *in_profile(found, path, profile)))
 
 
 @contextmanager
