@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from openrecipes.catalog.gpus import all_gpus
+from openrecipes.catalog.gpus import all_gpus, find_gpu
 from openrecipes.figures.comparability import Comparable, comparable
+from openrecipes.figures.mfu import mfu
 from openrecipes.problems import Problem, ProblemsError, errors_in
 from openrecipes.recipe.library import Library
 from openrecipes.recipe.model import Author, Recipe, Status
@@ -170,6 +171,10 @@ def why_not_ranked(recipe: Recipe) -> str | None:
         return "unsteady: the window breaks its rule's limits"
     if result.profiler:
         return "a profiler ran in the window"
+    gpu = find_gpu(recipe.gpu.type)
+    peak = gpu.peak_flops_per_s if gpu else None
+    if peak and mfu(result.tokens_per_s_per_gpu, result.active_params.count, peak.value) > 1:
+        return f"impossible: tokens_per_s_per_gpu is beyond the peak of {recipe.gpu.type}"
     return None
 
 

@@ -77,6 +77,16 @@ def test_a_bad_file_is_reported_and_the_others_are_ranked(folder: Path) -> None:
     assert "attune-tp1-pp4-ep32.yaml" in done.stderr
 
 
+def test_a_rate_beyond_the_peak_is_not_ranked(folder: Path) -> None:
+    fast = folder / "recipes/qwen3.5-397b-a17b/h200/attune-tp2-pp4-ep32.yaml"
+    fast.write_text(fast.read_text().replace("tokens_per_s_per_gpu: 545.32", "tokens_per_s_per_gpu: 69801.0"))
+    document = json.loads(rank("--json", folder=folder).stdout)
+    assert [row["tokens_per_s_per_gpu"] for row in document["boards"][0]["rows"]] == [506.73, 469.19]
+    assert "impossible: tokens_per_s_per_gpu is beyond the peak of H200" in [
+        entry["reason"] for entry in document["unranked"]
+    ]
+
+
 def test_a_library_without_recipes_says_so(tmp_path: Path) -> None:
     (tmp_path / "recipes").mkdir()
     done = rank(folder=tmp_path)
