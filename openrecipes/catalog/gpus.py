@@ -53,8 +53,8 @@ def all_gpus() -> tuple[Gpu, ...]:
     return read_catalog_file("gpus.yaml", _GpuFile).gpus
 
 
-def gpu(name: str) -> Gpu:
-    """The GPU of this name, in upper or lower case.
+def gpu(name: str, *, key: str = "gpu.type") -> Gpu:
+    """The GPU of this name, in upper or lower case; `key` is where it was written.
 
     Raises: UsageError naming the known ones.
     """
@@ -62,7 +62,7 @@ def gpu(name: str) -> Gpu:
     if found is not None:
         return found
     what, mend = unknown_gpu(name)
-    raise UsageError(Problem(place=Place(key="gpu.type"), rule="gpu-known", what=what, mend=mend))
+    raise UsageError(Problem(place=Place(key=key), rule="gpu-known", what=what, mend=mend))
 
 
 def unknown_gpu(name: str) -> tuple[str, str]:

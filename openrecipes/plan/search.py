@@ -58,7 +58,7 @@ def search(
 
     Raises: UsageError for a model or GPU that the catalogue lacks, or a GPU without memory to plan.
     """
-    found, card = together(lambda: model(model_name), lambda: gpu(gpu_name))
+    found, card = together(lambda: model(model_name), lambda: gpu(gpu_name, key="--gpu"))
     usable, per_node = _memory(card)
     planner = Planner(counts=model_parameters(found), choices=published_choices(found), imbalance=imbalance)
     costs = Costs.of(found, card, imbalance)

@@ -101,7 +101,7 @@ def expected_by_hand(
 
     Raises: UsageError for a GPU or a model that the catalogue does not have.
     """
-    chip = gpu(gpu_type) if gpu_type else None
+    chip = gpu(gpu_type, key="--gpu") if gpu_type else None
     shape = model(model_name) if model_name else None
     cost = price or next((found for found in map(default_price, _instances(chip)) if found), None)
     words = [word for word, found in (("GPU", chip), ("model", shape)) if found is None]

@@ -29,7 +29,7 @@ WRONG = {
     "data build --recipe no1 --source no2 --tokenizer no3 -o there.parquet": ["no1", "no2", "no3", "there.parquet"],
     "data verify no1 --recipe no2": ["no1", "no2"],
     "verify no1 --recipe no2": ["no1", "no2"],
-    "plan --model no1 --gpu no2 --gpus 8": ["gpu.type", "model"],
+    "plan --model no1 --gpu no2 --gpus 8": ["--gpu", "model"],
     "rank --model no1 --gpu no2": ["--gpu", "--model"],
     "new there.yaml --from no1": ["no1", "there.yaml"],
     "site build -o made --base-url no1 --repository no2": ["--base-url", "--repository"],
