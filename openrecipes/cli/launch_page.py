@@ -12,7 +12,7 @@ from rich.text import Text
 
 from openrecipes.cli import output
 from openrecipes.cli.ask_cost import cost_in_words
-from openrecipes.cli.launching import Asked, refuse_where, rows_missing
+from openrecipes.cli.launching import Asked, refuse_where, rows_missing, unseen_files
 from openrecipes.cli.render_page import document, listing
 from openrecipes.cli.run_page import files_table, log_tail, shown_path
 from openrecipes.problems import OutsideError
@@ -35,10 +35,11 @@ def dry_run(asked: Asked, ready: Prepared) -> tuple[dict[str, Any], str]:
         "kubernetes": "would be created with kubectl, after configmap.yaml",
     }.get(ready.target.name, "would be started here: bash rendered/launch.sh RUN")
     entry = f"{ready.rendered.entry} {how}; render_sha256 {ready.rendered.render_sha256}"
+    unseen = () if asked.is_example else tuple(unseen_files(asked))
     cost = cost_in_words(asked.recipe.recipe, ready.launch.recipe, asked.profile)
     with placed_in_profile(asked.cluster, asked.profile):
         scheduler = () if asked.is_example else tuple(_scheduler_says(ready))
-    for remark in (*ready.deviations, *((cost[1],) if cost else ()), entry, *scheduler):
+    for remark in (*ready.deviations, *((cost[1],) if cost else ()), entry, *unseen, *scheduler):
         output.say(remark)
     return document(ready.launch.command, ready.rendered, ready.deviations), listing(ready.rendered)
 

@@ -111,11 +111,28 @@ def rows_missing(asked: Asked, ready: Prepared) -> tuple[Problem, ...]:
     try:
         if file is None:
             refuse_far_source(ready.launched)
-        elif asked.sft_data is not None and not asked.sft_data.is_file():
-            raise unreadable(str(asked.sft_data), "there is no such file", "build it, or name another with --sft-data")
+        elif (asked.sft_data is not None or asked.profile.target == "local") and not Path(file).is_file():
+            raise unreadable(str(file), "there is no such file", "build it, or name another with --sft-data")
     except ProblemsError as error:
         return tuple(replace(problem, severity="warning") for problem in error.problems)
     return ()
+
+
+def unseen_files(asked: Asked) -> Iterator[str]:
+    """What this machine does not see of the files that only the nodes need to see: rows, and secrets."""
+    profile, rows = asked.profile, asked.profile.paths.sft_data
+    if profile.target == "local":
+        return
+    if asked.sft_data is None and rows is not None and not Path(rows).exists():
+        yield _unseen_rows(rows, profile)
+    for name, secret in profile.secrets.items():
+        if secret.file is not None and not Path(secret.file).exists():
+            yield f"{secret.file} is not seen from here; each node reads {name} from it"
+
+
+def _unseen_rows(file: str, profile: Profile) -> str:
+    looks = "each node's preflight compares its hash" if profile.preflight_mode != "off" else "nobody checks it"
+    return f"{file} is not seen from here; {looks}"
 
 
 def start(book: RunBook, ready: Prepared) -> Job:
@@ -205,6 +222,14 @@ def _refusals_here(launch: Launch, *, dry: bool) -> Iterator[Problem]:
                 mend=f"export {secret.variable} before the launch, or name a file",
                 severity="warning" if dry else "error",
             )
+        elif secret.file is not None and launch.profile.target == "local" and not Path(secret.file).is_file():
+            yield Problem(
+                place=Place(file=launch.profile.title, key=f"secrets.{name}"),
+                rule="secret-set",
+                what=f"{secret.file} is not there",
+                mend=f"write {name} into that file, or name another",
+                severity="warning" if dry else "error",
+            )
 
 
 def _refuse_other_image(profile: Profile) -> None:
@@ -233,10 +258,7 @@ def _rows_before(asked: Asked, ready: Prepared) -> RowsUsed | None:
         refuse_far_source(ready.launched)
         return None
     if ready.target.name != "local" and not asked.sft_data and not file.exists():
-        looks = (
-            "each node's preflight compares its hash" if asked.profile.preflight_mode != "off" else "nobody checks it"
-        )
-        output.say(f"{file} is not seen from here; {looks}")
+        output.say(_unseen_rows(str(file), asked.profile))
         return None
     rows, warnings = given_rows(file, ready.launched)
     output.problems(warnings)

@@ -131,6 +131,23 @@ def test_a_dry_run_says_what_a_launch_would_not_find(place: Place) -> None:
     assert "no.parquet: warning: there is no such file" in no_rows.stderr
 
 
+def test_a_dry_run_says_which_files_of_the_profile_it_does_not_see(place: Place) -> None:
+    rows, token = str(place.folder / "no" / "rows.parquet"), str(place.folder / "no" / "hf")
+    far = {"target": "ssh", "ssh": {"hosts": ["n1"]}, "gpu": {"type": "H200"}}
+    for more in (far, {}):
+        words = place.words("--dry-run", **more, paths={"sft_data": rows}, secrets={"HF_TOKEN": {"file": token}})
+        done = place.call(*words)
+        assert done.returncode == 0, done.stderr
+        told = "is not seen from here" if more else "there is no such file"
+        assert f"{rows} {told}" in done.stderr or f"{rows}: warning: {told}" in done.stderr
+        assert f"{token} is not {'seen from here' if more else 'there'}" in done.stderr
+    (place.folder / "no").mkdir()
+    for file in (rows, token):
+        Path(file).write_text("x")
+    there = place.words("--dry-run", **far, paths={"sft_data": rows}, secrets={"HF_TOKEN": {"file": token}})
+    assert "not seen from here" not in place.call(*there).stderr
+
+
 def test_a_secret_that_is_not_set_is_refused_at_its_line_and_a_dry_run_needs_none(place: Place) -> None:
     words = place.words(secrets={"HF_TOKEN": {"variable": "NO_SUCH_VARIABLE"}})
     done = place.call(*words)
