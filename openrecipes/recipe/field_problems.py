@@ -1,7 +1,7 @@
 """What is wrong with the fields of a file, in a user's words rather than the validator's."""
 
 import datetime
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import NoneType, UnionType
 from typing import Any, Final, Union, get_args, get_origin
 
@@ -69,7 +69,8 @@ def field_problems(
             misspelt[path] = None
         elif item["type"] == "extra_forbidden":
             guess = nearest(str(path[-1]), [str(other[-1]) for other in missing if other[:-1] == path[:-1]])
-            misspelt[path] = guess or nearest(str(path[-1]), _fields(root, path[:-1]))
+            known = _fields(root, path[:-1])
+            misspelt[path] = guess or nearest(str(path[-1]), known) or _without_its_end(str(path[-1]), known)
     # A misspelt key is one mistake, so the key that it stands for is not called missing as well.
     told = {(*path[:-1], guess) for path, guess in misspelt.items()}
     for path, item in found.items():
@@ -84,6 +85,12 @@ def field_problems(
         else:
             what, mend, rule = _words(document, path, item, root)
         yield Problem(place=document.place(path), rule=rule, what=what, mend=mend)
+
+
+def _without_its_end(key: str, known: Sequence[str]) -> str | None:
+    """The one known key that the written one is the beginning of, as time_limit is of time_limit_seconds."""
+    longer = [name for name in known if name.startswith(f"{key}_")]
+    return longer[0] if len(longer) == 1 else None
 
 
 def _words(document: LocatedDocument, path: Path_, item: ErrorDetails, root: type[Block]) -> Words:

@@ -56,10 +56,12 @@ class LocatedRecipe:
 def parse_recipe(text: str, file: str) -> LocatedRecipe:
     """A recipe from its text; problems are collected, not raised.
 
-    Raises: ProblemsError only where the text is no YAML mapping.
+    Raises: ProblemsError only where the text is no YAML mapping, or a cluster profile.
     """
     document = located_yaml(text, file)
     value = frozen(document.value)
+    if is_of_kind(value, "target", but_not="model"):
+        raise ProblemsError(_other_kind(document))
     bad = set(document.unread)
     complaints: list[Problem] = []
     try:
@@ -82,6 +84,16 @@ def read_recipe(path: Path) -> LocatedRecipe:
     if errors_in(located.problems):
         raise ProblemsError(*located.problems)
     return located
+
+
+def is_of_kind(value: Mapping[str, Any], telling: str, *, but_not: str) -> bool:
+    """Whether a file is of another kind than it was named for: a recipe says a model, a cluster profile a target."""
+    return telling in value and but_not not in value
+
+
+def _other_kind(document: LocatedDocument) -> Problem:
+    what, mend = "this is a cluster profile, and a recipe is wanted", "name a recipe here, and this file with --cluster"
+    return Problem(place=Place(file=document.file), rule="schema-kind", what=what, mend=mend)
 
 
 def field_errors(document: LocatedDocument, error: ValidationError) -> dict[Path_, ErrorDetails]:

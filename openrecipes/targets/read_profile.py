@@ -8,9 +8,9 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from openrecipes.located_yaml import located_yaml, read_text
-from openrecipes.problems import Problem, ProblemsError, errors_in, in_order
+from openrecipes.problems import Place, Problem, ProblemsError, errors_in, in_order
 from openrecipes.recipe.field_problems import field_problems
-from openrecipes.recipe.read import field_errors, frozen
+from openrecipes.recipe.read import field_errors, frozen, is_of_kind
 from openrecipes.targets.placeholders import placeholder_problems
 from openrecipes.targets.profile import Profile
 from openrecipes.targets.profile_paths import relative_paths, unmounted_paths
@@ -29,8 +29,12 @@ def read_profile(path: Path) -> Profile:
 def _read(path: Path) -> tuple[Profile, tuple[Problem, ...]]:
     """The profile, and what only warns."""
     document = located_yaml(read_text(path), str(path))
+    value = frozen(document.value)
+    if is_of_kind(value, "model", but_not="target"):
+        what, mend = "this is a recipe, and a cluster profile is wanted", "name a file such as one of launch/clusters"
+        raise ProblemsError(Problem(place=Place(file=str(path)), rule="schema-kind", what=what, mend=mend))
     try:
-        profile = Profile.model_validate(frozen(document.value))
+        profile = Profile.model_validate(value)
     except ValidationError as error:
         complaints = field_problems(document, field_errors(document, error), Profile)
         raise ProblemsError(*in_order((*document.problems, *complaints))) from error

@@ -127,6 +127,29 @@ def test_what_is_no_profile_at_all_is_told(tmp_path: Path, text: str) -> None:
         read_profile(path)
 
 
+@pytest.mark.parametrize(("key", "meant"), [("time_limit", "time_limit_seconds"), ("join", "join_seconds")])
+def test_a_key_without_its_unit_is_told_with_it(tmp_path: Path, key: str, meant: str) -> None:
+    with pytest.raises(ProblemsError) as caught:
+        read_profile(written(tmp_path, {**GOOD["slurm"], key: "2h"}))
+    assert [problem.mend for problem in caught.value.problems] == [f"write {meant}, or remove the line"]
+
+
+def test_a_beginning_of_several_keys_is_no_guess(tmp_path: Path) -> None:
+    with pytest.raises(ProblemsError, match="remove it; known here: "):
+        read_profile(written(tmp_path, {**GOOD["slurm"], "time_limit": 2, "pre": 1}))
+
+
+def test_a_recipe_and_a_profile_in_each_others_place_are_one_problem(tmp_path: Path) -> None:
+    recipe, profile = shipped("recipes", "qwen3.5-moe-mini", "cpu", "smoke-dp2.yaml"), str(SHIPPED[0])
+    done = openrecipes("launch", str(recipe), "--cluster", str(recipe), "--dry-run", folder=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.count("mend:") == 1
+    assert f"{recipe}: this is a recipe, and a cluster profile is wanted" in done.stderr
+    done = openrecipes("show", profile, folder=tmp_path)
+    assert (done.returncode, done.stderr.count("mend:")) == (1, 1)
+    assert f"{profile}: this is a cluster profile, and a recipe is wanted" in done.stderr
+
+
 def test_a_file_that_is_not_there_is_wrong_usage(tmp_path: Path) -> None:
     with pytest.raises(UsageError):
         read_profile(tmp_path / "none.yaml")
