@@ -112,7 +112,7 @@ def main() -> None:
         print(f"::stop-commands::{secrets.token_hex(16)}")  # what files say must not steer the runner
     names, odd = submitted(args.checkout, args.base)
     failed = [f"{path!r} is no place for a recipe or its bundle" for path in odd]
-    print(f"{len(names)} recipes submitted")
+    print(f"{len(names)} recipe{'' if len(names) == 1 else 's'} submitted")
     for name in names:
         print(name, flush=True)
         failed += [f"{name}: {problem}" for problem in problems_of(args.checkout, name, args.clusters)]

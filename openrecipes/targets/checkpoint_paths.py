@@ -15,7 +15,12 @@ _SHORTEST_NAME: Final = 6
 
 
 def checkpoint_warnings(launch: Launch) -> Iterator[Problem]:
-    """A word for each path that the trainer reads; whether the checkpoint is the model's, its files say on the node."""
+    """A word for each path that the trainer reads; whether the checkpoint is the model's, its files say on the node.
+
+    None for the smoke trainer, which reads no checkpoint.
+    """
+    if launch.recipe.trainer == "smoke":
+        return
     named = {value for argument in launch.command.arguments if argument.is_variable for value in argument.values}
     for field, variable in _PATHS.items():
         path = getattr(launch.profile.paths, field)

@@ -184,8 +184,10 @@ def _python_path(launch: Launch, literals: Mapping[str, str]) -> tuple[str, ...]
 def variables(launch: Launch) -> Iterator[tuple[str, str]]:
     """The shell variables that arguments name, with what each is on this target."""
     paths = launch.profile.paths
+    # The smoke trainer reads no weights, only its model's shape, and that is among the launched files.
+    of_the_place = None if launch.recipe.trainer == "smoke" else paths.hf_checkpoint
     defined = {
-        "HF_CKPT": paths.hf_checkpoint or ShellText('"$here/model"'),
+        "HF_CKPT": of_the_place or ShellText('"$here/model"'),
         "TORCH_DIST": paths.torch_dist or "",
         "SFT_DATA": launch.sft_data or paths.sft_data or ShellText('"$RUN_DIR/data/rows.parquet"'),
     }

@@ -45,3 +45,13 @@ def test_a_launch_says_a_word_at_each_path_and_is_not_refused() -> None:
     fits = where.model_copy(update={"paths": own})
     again = prepared(read_recipe(shipped(*RECIPE)), target_of(None, fits), profile=fits)
     assert not [problem for problem in again.warnings if problem.rule == "target-checkpoint"]
+
+
+def test_the_smoke_trainer_reads_the_launched_shape_of_its_model_and_no_checkpoint() -> None:
+    where = read_profile(shipped("launch", "clusters", "slurm-bare.yaml"))
+    smoke = read_recipe(shipped("recipes", "qwen3.5-moe-mini", "cpu", "smoke-dp2.yaml"))
+    ready = prepared(smoke, target_of(None, where), profile=where)
+    assert not [problem for problem in ready.warnings if problem.rule == "target-checkpoint"]
+    texts = {file.path: file.text for file in ready.rendered.files}
+    assert "model/config.json" in texts
+    assert not [path for path, text in texts.items() if where.paths.hf_checkpoint and where.paths.hf_checkpoint in text]

@@ -57,7 +57,7 @@ def test_a_path_counts_as_the_container_has_it(tmp_path: Path) -> None:
 
 
 def test_what_a_recipe_does_not_read_need_not_be_mounted(tmp_path: Path) -> None:
-    file = profile(tmp_path, "slurm-p5en", sft_data="/fsx/rows.parquet", torch_dist="/else/where")
+    file = profile(tmp_path, "slurm-p5en", sft_data="/fsx/rows.parquet", hf_checkpoint="/else/where")
     done = openrecipes("launch", "qwen3.5-moe-mini/cpu/smoke-dp2", "--cluster", file, "--dry-run", folder=tmp_path)
     assert "/else/where" not in done.stderr
 
