@@ -28,7 +28,8 @@ class Moments:
     """When the phases of one job ended, in seconds since 1970 (UTC); None where nothing says so.
 
     `loading` is when the checkpoint began to load, `loaded` when the first step began. `scored_s` is the sum of the
-    window's step times.
+    window's step times. `has_image` is false where the job is known to run in no container: the time until the
+    trainer's first line then counts to its programs' start.
     """
 
     prepared: float | None
@@ -41,6 +42,7 @@ class Moments:
     window_end: float | None
     last_step: float | None
     end: float
+    has_image: bool = True
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -95,7 +97,7 @@ def ledger(moments: Moments, gpus: int) -> Ledger:
 
 def _tiles(moments: Moments) -> Iterator[tuple[tuple[str, ...], float]]:
     ends = (
-        ("image", moments.first_line),
+        *((("image", moments.first_line),) if moments.has_image else ()),
         ("data", moments.loading),
         ("checkpoint", moments.loaded),
         ("first_step", moments.first_step),

@@ -29,9 +29,13 @@ def job_ledger(run: Run, window: ScoredWindow | None, gpus: int) -> Ledger | Non
 
     by_number = {run.number(step): step for step in run.steps}
     first, last = by_number.get(0), run.steps[-1] if run.steps else None
+    record = run.record
+    # Only a scheduler has a queue; on this machine without a profile a job runs in no container either.
+    was_queued = record is not None and record.target in ("slurm", "kubernetes")
     return ledger(
         Moments(
-            prepared=run.record.created.timestamp() if run.record else None,
+            prepared=record.created.timestamp() if record and was_queued else None,
+            has_image=record is None or record.target != "local" or record.cluster is not None,
             start=job.start_unix_s,
             first_line=unix(run.first_stamp_s),
             loading=unix(run.notes.moments.get("loading")),

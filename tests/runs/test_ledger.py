@@ -80,3 +80,10 @@ def test_the_document_is_plain() -> None:
     document = ledger(WHOLE, 128).document()
     assert document["phases"][1] == {"names": ["image"], "seconds": 60.0, "gpu_hours": pytest.approx(128 / 60)}
     assert document["scored_share"] == pytest.approx(0.25)
+
+
+def test_a_job_without_a_container_has_no_phase_of_one() -> None:
+    book = ledger(replace(WHOLE, has_image=False, prepared=None), 8)
+    names = {name for phase in book.phases for name in phase.names}
+    assert names == set(MEANS) - {"image", "queue", "after_window"}
+    assert book.gpu_hours == pytest.approx(ledger(WHOLE, 8).gpu_hours)

@@ -68,3 +68,21 @@ def test_several_runs_have_no_one_ledger(tmp_path: Path) -> None:
         made(tmp_path / name, of_job=job(), text=slime_log() + f"# {name}\n", log=None)
         runs.append(read_run(str(tmp_path / name)))
     assert score_runs(EXPECTED, runs).ledger is None
+
+
+@pytest.mark.parametrize(
+    ("target", "cluster", "names"),
+    [
+        ("local", None, set()),
+        ("local", "node", {"image"}),
+        ("ssh", "hosts", {"image"}),
+        ("slurm", "c", {"queue", "image"}),
+    ],
+)
+def test_a_queue_and_an_image_are_told_only_where_there_can_be_one(
+    tmp_path: Path, target: str, cluster: str | None, names: set[str]
+) -> None:
+    made(tmp_path / "run", of_job=job(), target=target, cluster=cluster)
+    found = score(EXPECTED, read_run(str(tmp_path / "run"))).ledger
+    assert found is not None
+    assert {name for phase in found.phases for name in phase.names} & {"queue", "image"} == names
