@@ -10,7 +10,7 @@ from openrecipes.cli.plan_page import recipe_page, search_page
 from openrecipes.plan.document import recipe_document, search_document
 from openrecipes.plan.layout_plan import IMBALANCE, OVERHEAD_GIB, plan_recipe
 from openrecipes.plan.legal_layouts import Batch
-from openrecipes.plan.search import search
+from openrecipes.plan.search import enough_gpus, search
 from openrecipes.problems import Place, Problem, UsageError
 from openrecipes.render.located import placed_in
 from openrecipes.render.overrides import overridden
@@ -45,7 +45,10 @@ def plan(
     """
     given = {"--model": model, "--gpu": gpu, "--gpus": gpus}
     if recipe is not None:
-        _refuse(f"beside the recipe {recipe}", [name for name, value in given.items() if value is not None])
+        named = [name for name, value in given.items() if value is not None]
+        _refuse(
+            f"cannot be given beside the recipe {recipe}, which says its own; --set gpu.count=N changes that", named
+        )
         located = recipe_named(recipe)
         with placed_in(located):
             changed = overridden(located.recipe, settings or ())
@@ -66,6 +69,9 @@ def plan(
     batch = Batch(row_tokens=row_tokens, global_batch=global_batch)
     ranked = search(model, gpu, gpus, batch=batch, imbalance=imbalance, overhead_gib=overhead)
     output.result(search_document(ranked) if json else None, as_json=json, text=search_page(ranked, limit))
+    if not any(layout.plan.fits for layout in ranked.ranked):
+        enough = enough_gpus(ranked)
+        output.say(f"none fits; a layout fits on {enough} x {ranked.gpu}" if enough else "none fits, nor on many more")
 
 
 def _refuse(why: str, options: list[str]) -> None:

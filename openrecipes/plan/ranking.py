@@ -12,8 +12,9 @@ from openrecipes.plan.placement import Placement
 
 EFFICIENCY: Final = 0.4
 RANKING: Final = (
-    "layouts that fit first, then the lowest cost. Cost is an estimated step time in units of ideal compute (6N FLOPs "
-    "a token at 0.4 of the dense BF16 peak): recomputation, delta nets that tp and cp ranks repeat, the pipeline's "
+    "layouts that fit first, by the lowest cost; then the others, by their peak. Cost is an estimated step time in "
+    "units of ideal compute (6N FLOPs a token at 0.4 of the dense BF16 peak): "
+    "recomputation, delta nets that tp and cp ranks repeat, the pipeline's "
     "idle time, and all communication at the stated bandwidths as if none overlapped. Kernel efficiency, latency, "
     "uneven experts over time and host work are left out: it orders, it predicts no throughput, and near neighbours "
     "are equal"

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from openrecipes.catalog.gpus import Gpu, gpu
 from openrecipes.catalog.models import Model, model
@@ -15,6 +16,8 @@ from openrecipes.plan.planner import Planner
 from openrecipes.plan.ranking import Cost, Costs
 from openrecipes.problems import Place, Problem, UsageError, together
 from openrecipes.render.training_arguments import default_lines
+
+_MOST_TIMES: Final = 16
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -115,10 +118,30 @@ def _ranked(planner: Planner, costs: Costs, placement: Placement, usable: float,
     return RankedLayout(plan=chosen, peaks=peaks, cost=costs.cost(chosen.placement))
 
 
+def enough_gpus(found: Search) -> int | None:
+    """The fewest GPUs, of 1, 2, 4 ... beyond those searched, on which a layout fits; None up to 16 times as many."""
+    count = 1
+    while count <= _MOST_TIMES * found.gpus:
+        if count > found.gpus:
+            wider = search(
+                found.model,
+                found.gpu,
+                count,
+                batch=found.batch,
+                imbalance=found.imbalance,
+                overhead_gib=found.overhead_gib,
+            )
+            if any(layout.plan.fits for layout in wider.ranked):
+                return count
+        count *= 2
+    return None
+
+
 def _order(layout: RankedLayout) -> tuple[object, ...]:
-    """Those that fit first, then the lowest estimated cost, then the lowest peak."""
+    """Those that fit first, by the lowest estimated cost; then the others, the nearest to fitting first."""
     worst = layout.plan.worst
-    return (not layout.plan.fits, layout.cost.total, worst.peak if worst else 0.0)
+    peak = worst.peak if worst else 0.0
+    return (False, layout.cost.total, peak) if layout.plan.fits else (True, peak, layout.cost.total)
 
 
 def _memory(card: Gpu) -> tuple[float, int]:

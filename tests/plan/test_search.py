@@ -6,7 +6,7 @@ from openrecipes.plan.document import search_document
 from openrecipes.plan.layout_plan import LayoutPlan
 from openrecipes.plan.legal_layouts import Batch
 from openrecipes.plan.placement import FULL
-from openrecipes.plan.search import RankedLayout, Search, search
+from openrecipes.plan.search import RankedLayout, Search, enough_gpus, search
 from openrecipes.problems import UsageError
 
 BATCH = Batch(row_tokens=8192, global_batch=128)
@@ -28,8 +28,9 @@ def layout(found: Search, **wanted: int) -> RankedLayout:
 
 def test_thousands_of_layouts_are_ranked_fitting_ones_first(large):
     assert len(large.ranked) > 3000
-    keys = [(not ranked.plan.fits, ranked.cost.total) for ranked in large.ranked]
-    assert keys == sorted(keys)
+    fitting = [ranked.cost.total for ranked in large.ranked if ranked.plan.fits]
+    assert fitting == sorted(fitting)
+    assert [ranked.plan.fits for ranked in large.ranked] == [n < len(fitting) for n in range(len(large.ranked))]
     assert 0 < sum(ranked.plan.fits for ranked in large.ranked) < len(large.ranked)
 
 
@@ -98,3 +99,16 @@ def test_fits_needs_the_overhead_too():
     loose = search("Qwen3-32B", "H200", 32, batch=BATCH, overhead_gib=60)
     assert sum(r.plan.fits for r in loose.ranked) < sum(r.plan.fits for r in tight.ranked)
     assert not LayoutPlan(placement=tight.ranked[0].plan.placement, why_not=("x",), usable_gib=1e9).fits
+
+
+def test_what_does_not_fit_comes_by_how_near_it_is_and_enough_gpus_are_named() -> None:
+    found = search("Qwen3-32B", "H100", 2, batch=Batch(row_tokens=8192, global_batch=128))
+    peaks = [max(stage.peak for stage in row.plan.stages) for row in found.ranked]
+    assert not any(row.plan.fits for row in found.ranked)
+    assert peaks == sorted(peaks)
+    enough = enough_gpus(found)
+    assert enough is not None
+    wider = search("Qwen3-32B", "H100", enough, batch=found.batch)
+    narrower = search("Qwen3-32B", "H100", enough // 2, batch=found.batch)
+    assert any(row.plan.fits for row in wider.ranked)
+    assert not any(row.plan.fits for row in narrower.ranked)
