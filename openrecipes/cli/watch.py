@@ -32,7 +32,8 @@ def watch(
 ) -> None:
     """Watch a run: step, spread, score so far, time to the window's end, first sign of trouble.
 
-    Ends when the run has ended, or with Ctrl-C. Exit status 1 if the run failed or its figures mean nothing.
+    Ends when the run has ended, when its log has said nothing for an hour, or with Ctrl-C. Exit status 1 if the run
+    failed or its figures mean nothing.
 
     Example: openrecipes watch runs/20261130-0912
     """
