@@ -20,13 +20,12 @@ def profile(name: str, folder: Path, digest: str) -> str:
     return str(copy)
 
 
-@pytest.mark.parametrize("digest", [ZEROS, "f" * 64])
 @pytest.mark.parametrize("name", KEYS)
-def test_a_check_warns_of_a_hash_that_no_image_has(name: str, digest: str, tmp_path: Path) -> None:
-    file = profile(name, tmp_path, digest)
+def test_a_check_warns_of_a_hash_that_no_image_has(name: str, tmp_path: Path) -> None:
+    file = profile(name, tmp_path, ZEROS)
     done = openrecipes("check", file)
     assert done.returncode == 0
-    assert f":{KEYS[name]}: warning: the digit {digest[0]}, 64 times, is a placeholder" in done.stdout
+    assert f":{KEYS[name]}: warning: the digit 0, 64 times, is a placeholder" in done.stdout
     assert openrecipes("check", "--strict", file).returncode == 1
 
 

@@ -59,7 +59,7 @@ class Cluster:
         where = profile(
             python=str(self.folder / "python"),
             paths={name: f"/far/my volume/{name}" for name in names},
-            kubernetes={"volumes": (volume,)},
+            kubernetes={"volumes": (volume,), "image": f"{site.image.partition('@')[0]}@sha256:{'7' * 64}"},
             join_seconds=20,
             fabric=Fabric(kind="none", devices_per_node=0),
             env={"WEIGHT_BYTES": str(2 * 748_976_096), **env},
