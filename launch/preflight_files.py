@@ -133,6 +133,7 @@ def rows_check(path: Path, wanted: str | None) -> Outcome:
     try:
         for tokens, mask in stored_rows(path):
             rows.add(tokens, mask)
+    # Of pyarrow, too: a damaged file is a ValueError to it, a codec that its build lacks a NotImplementedError.
     except (OSError, ValueError, KeyError, TypeError, NotImplementedError) as error:
         return "fail", None, f"{path}: no rows of this project can be read: {error}"
     if rows.faults or not rows.rows:

@@ -3,9 +3,7 @@
 import json
 import os
 import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +13,13 @@ import jsonschema
 import kubernetes_validate
 import pytest
 import yaml
+from played_kubernetes import PlayedKubernetes
 from rayjobs import pods, profile
 
-from openrecipes.targets import kubernetes_job
 from openrecipes.targets.fabric import Fabric
 from openrecipes.targets.kubernetes_site import KubernetesSite
 from openrecipes.targets.profile_schema import profile_text
 
-STAND_IN = Path(__file__).resolve().parents[2] / "kubectl_stand_in.py"
 RECIPE = "qwen3.5-moe-small/h200/openrecipes-tp2-ep2"
 _BESIDE = Path(__file__).resolve().parents[4] / "shared" / "reference" / "kuberay-rayjob-v1.schema.json"
 SCHEMA = next((p for p in (Path(os.environ.get("KUBERAY_SCHEMA", "/nowhere")), _BESIDE) if p.is_file()), None)
@@ -34,22 +31,11 @@ esac
 """
 
 
-class Cluster:
-    """The cluster's folder, a volume that only pods see under its name, and a profile."""
+class Cluster(PlayedKubernetes):
+    """With a converter that plays, a volume that only pods see under its name, and a profile."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.kube, self.volume = folder, folder / "kube", folder / "volume"
-        self.bin = folder / "bin"
-        for path in (self.kube, self.bin, self.volume / "runs", self.volume / "slime"):
-            path.mkdir(parents=True)
-        self._program(self.bin / "kubectl", f"#!/bin/sh\nexec '{sys.executable}' -S '{STAND_IN}' \"$@\"\n")
-        converter = str(converter_stand_in.install(folder))
-        self._program(folder / "python", PYTHON.replace("@PYTHON@", converter))
-        (self.kube / "volume").write_text(str(self.volume), encoding="utf-8")
-
-    def _program(self, path: Path, text: str) -> None:
-        path.write_text(text, encoding="utf-8")
-        path.chmod(0o755)
+        super().__init__(folder, PYTHON.replace("@PYTHON@", str(converter_stand_in.install(folder))))
 
     def profile(self, *, read_only: bool = False, **env: str) -> Path:
         site = profile().kubernetes
@@ -73,24 +59,11 @@ class Cluster:
         return called.openrecipes(*words, folder=self.folder)
 
 
-def until(claim: Callable[[], object], within_s: float = 30.0) -> None:
-    end = time.monotonic() + within_s
-    while not claim():
-        assert time.monotonic() < end, "never came true"
-        time.sleep(0.05)
-
-
 @pytest.fixture
 def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
     made = Cluster(tmp_path)
-    monkeypatch.setattr(kubernetes_job, "_ASK_S", 0.2)
-    path = os.pathsep.join((str(made.bin), os.environ["PATH"]))
-    for name, value in {"PATH": path, "HOME": str(tmp_path), "KUBE_FOLDER": str(made.kube)}.items():
-        monkeypatch.setenv(name, value)
-    yield made
-    for job in (made.kube / "jobs").glob("*.json"):
-        job.unlink()
-    until(lambda: not list((made.kube / "pods").glob("*.json")))
+    for _ in made.called_from(monkeypatch):
+        yield made
 
 
 def test_one_pod_makes_it_on_the_volume_and_its_report_comes_here(cluster: Cluster) -> None:

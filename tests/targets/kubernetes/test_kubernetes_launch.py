@@ -1,18 +1,18 @@
 """`launch --target kubernetes` from its first second to its end, on a cluster that plays."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import called
 import pytest
 import yaml
+from played_kubernetes import PlayedKubernetes, until
 from rayjobs import profile
 
 from openrecipes.runs.arrivals import arrivals
@@ -22,7 +22,6 @@ from openrecipes.targets.fabric import Fabric
 from openrecipes.targets.kubernetes_site import KubernetesSite
 from openrecipes.targets.profile_schema import profile_text
 
-STAND_IN = Path(__file__).resolve().parents[2] / "kubectl_stand_in.py"
 RECIPE = "qwen3.5-397b-a17b/h200/attune-tp2-pp4-ep32"
 # Two pods of two GPUs, eight steps.
 SETTINGS = (
@@ -73,23 +72,13 @@ print("silent end")
 """
 
 
-class Cluster:
-    """The cluster's folder, a volume, a profile, and the verb."""
+class Cluster(PlayedKubernetes):
+    """With slime's trainer, which plays, a profile, and the verb."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.kube, self.volume = folder, folder / "kube", folder / "volume"
-        self.bin = folder / "bin"
-        for path in (self.kube, self.bin, self.volume / "runs", self.volume / "slime"):
-            path.mkdir(parents=True)
-        self._program(self.bin / "kubectl", f"#!/bin/sh\nexec '{sys.executable}' -S '{STAND_IN}' \"$@\"\n")
-        self._program(folder / "python", PYTHON.replace("@PYTHON@", sys.executable))
+        super().__init__(folder, PYTHON.replace("@PYTHON@", sys.executable))
         (self.volume / "slime" / "train_async.py").write_text(TRAIN, encoding="utf-8")
-        (self.kube / "volume").write_text(str(self.volume), encoding="utf-8")
         (self.kube / "pending-limit").write_text("1", encoding="utf-8")
-
-    def _program(self, path: Path, text: str) -> None:
-        path.write_text(text, encoding="utf-8")
-        path.chmod(0o755)
 
     def profile(self, volume_at: str = "/far/my volume", **more: Any) -> Path:
         site = profile().kubernetes
@@ -129,11 +118,6 @@ class Cluster:
         )
 
     @property
-    def environment(self) -> dict[str, str]:
-        path = os.pathsep.join((str(self.bin), os.environ["PATH"]))
-        return {"PATH": path, "HOME": str(self.folder), "KUBE_FOLDER": str(self.kube)}
-
-    @property
     def run(self) -> RunDirectory:
         return open_run_directory(self.folder / "run")
 
@@ -147,24 +131,11 @@ class Cluster:
         return (self.kube / "asked").read_text(encoding="utf-8").splitlines()
 
 
-def until(claim: Callable[[], object], within_s: float = 30.0) -> None:
-    end = time.monotonic() + within_s
-    while not claim():
-        assert time.monotonic() < end, "never came true"
-        time.sleep(0.05)
-
-
 @pytest.fixture
 def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
     made = Cluster(tmp_path)
-    monkeypatch.setattr(kubernetes_job, "_ASK_S", 0.2)
-    for name, value in made.environment.items():
-        monkeypatch.setenv(name, value)
-    yield made
-    # What plays KubeRay ends its job's processes once the job is gone.
-    for job in (made.kube / "jobs").glob("*.json"):
-        job.unlink()
-    until(lambda: not list((made.kube / "pods").glob("*.json")))
+    for _ in made.called_from(monkeypatch):
+        yield made
 
 
 def test_a_launch_creates_the_rendered_bytes_follows_them_and_brings_everything_here(cluster: Cluster) -> None:
