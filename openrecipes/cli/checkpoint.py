@@ -12,9 +12,10 @@ from openrecipes.cli.cluster_profile import as_file, profile_asked
 from openrecipes.cli.names import recipe_named
 from openrecipes.cli.preparing import made, need_in_words
 from openrecipes.problems import Place, Problem, UsageError, together
-from openrecipes.targets.checkpoint_here import named_checkpoint, seen_problems
+from openrecipes.targets.checkpoint_here import missing_here, named_checkpoint, seen_problems
 from openrecipes.targets.preparation import preparation
 from openrecipes.targets.read_profile import in_profile, placed_in_profile
+from openrecipes.targets.this_machine import this_machine
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 
@@ -75,6 +76,7 @@ def prepare(
         output.problems(in_profile(wanted.ready.warnings, cluster, profile))
         output.say(need_in_words(wanted))
         if dry or output_dir:
+            output.problems(in_profile(missing_here(wanted, this_machine()), cluster, profile))
             show_rendered(wanted, output_dir, force=force, as_json=json)
             return
         runs = profile.paths.runs if profile.target != "kubernetes" else None

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from openrecipes.problems import Place, Problem, ProblemsError
 from openrecipes.targets.checkpoint import checkpoint_problems, read_manifest
 from openrecipes.targets.preparation import Preparation
 from openrecipes.targets.profile import Profile
+from openrecipes.targets.this_machine import Machine, python_refusals
 
 _NEVER_OVERWRITTEN = (
     "name another folder under paths.torch_dist, or move this one away: a checkpoint is never overwritten"
@@ -66,6 +68,29 @@ def is_made(wanted: Preparation) -> bool:
     if problems:
         raise ProblemsError(*problems)
     return True
+
+
+def missing_here(wanted: Preparation, machine: Machine) -> Iterator[Problem]:
+    """What a preparation on this machine would not find on it, outside of a container: a warning each."""
+    profile, gpus = wanted.ready.launch.profile, wanted.conversion.gpus_per_node
+    if profile.target != "local" or profile.container is not None:
+        return
+    for problem in python_refusals(profile):
+        yield replace(problem, severity="warning")
+    if len(machine.gpus) < gpus:
+        what, mend = f"{gpus} needed, but this machine has {machine.words}", "prepare it where they are"
+        yield Problem(place=Place(key="--gpus"), rule="target-gpus", what=what, mend=mend, severity="warning")
+    for name in ("slime", "megatron", *(("hf_checkpoint",) if wanted.kind == "converted" else ())):
+        folder = getattr(profile.paths, name)
+        if folder is not None and not Path(folder).is_dir():
+            place, what = Place(file=profile.title, key=f"paths.{name}"), f"{folder} is no folder of this machine"
+            yield Problem(
+                place=place,
+                rule="target-paths",
+                what=what,
+                mend="put it there, or name the folder where it is",
+                severity="warning",
+            )
 
 
 def free_here(wanted: Preparation) -> int | None:

@@ -16,6 +16,7 @@ from called import Called, openrecipes
 
 from openrecipes.cli import preparing
 from openrecipes.targets import checkpoint_here
+from openrecipes.targets.this_machine import Machine
 
 RECIPE = "qwen3.5-moe-small/h200/openrecipes-tp2-ep2"
 WEIGHT_BYTES = 2 * 748_976_096
@@ -165,6 +166,23 @@ def test_a_short_disk_is_refused_before_anything_starts(site: Site, monkeypatch:
     assert "needs 1.5 GiB in" in short.stderr
     assert "953.7 MiB are free there" in short.stderr
     assert not (site.folder / "runs").exists()
+
+
+def test_a_look_tells_what_this_machine_lacks(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("openrecipes.cli.checkpoint.this_machine", lambda: Machine(gpus=(), cpus=2))
+    site.python = Path("/nowhere/python")
+    site.write({"slime": "/nowhere/slime"})
+    dry = site.prepare("--dry-run")
+    assert dry.returncode == 0
+    assert "python: warning: /nowhere/python is no program" in dry.stderr
+    assert "--gpus: warning: 1 needed, but this machine has no GPU, 2 CPUs" in dry.stderr
+    assert "paths.slime: warning: /nowhere/slime is no folder" in dry.stderr
+    assert f"paths.hf_checkpoint: warning: {site.folder}/hf is no folder" in dry.stderr
+    assert "paths.megatron" not in dry.stderr
+    site.python = converter_stand_in.install(site.folder)
+    site.write()
+    monkeypatch.setattr("openrecipes.cli.checkpoint.this_machine", lambda: Machine(gpus=("NVIDIA H200",), cpus=2))
+    assert "warning" not in site.prepare("--random", "--dry-run").stderr
 
 
 def test_files_can_be_looked_at_and_started_by_hand(site: Site) -> None:
